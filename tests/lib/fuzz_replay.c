@@ -1,7 +1,9 @@
 /*
- * fuzz_replay.c - runs a fuzz target over its corpus without libFuzzer, so that every build replays it.
+ * fuzz_replay.c - runs a fuzz target over its corpus without libFuzzer, so that every build replays
+ * it.
  *
- * Arguments are files or folders (one level). An empty or absent corpus is a failure: it would prove nothing.
+ * Arguments are files or folders (one level). An empty or absent corpus is a failure: it would
+ * prove nothing.
  */
 #include "tests/lib/fuzz.h"
 

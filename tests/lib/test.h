@@ -12,7 +12,8 @@
 #ifndef XF_TESTS_LIB_TEST_H
 #define XF_TESTS_LIB_TEST_H
 
-/* clang-format off: cmocka needs this order */
+/* cmocka needs this order */
+/* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,15 +22,15 @@
 /* clang-format on */
 
 /* Runs the tests under one group name; setup and teardown are the group's, or NULL. */
-#define xf_test_run(group, tests, setup, teardown)                                                 \
+#define xf_test_run(group, tests, setup, teardown) \
     (xf_test_start(group), cmocka_run_group_tests_name(group, tests, setup, teardown))
 
 /* Reads XF_TEST_FILTER and XF_SEED, prints the seed; called by xf_test_run. */
 void xf_test_start(const char *group);
 
 /*
- * The seed of this run: XF_SEED of the environment when set, else from the clock. Printed once at the
- * start, so that a failure can be replayed with XF_SEED=<value>.
+ * The seed of this run: XF_SEED of the environment when set, else from the clock. Printed once at
+ * the start, so that a failure can be replayed with XF_SEED=<value>.
  */
 uint64_t xf_test_seed(void);
 

@@ -36,7 +36,7 @@ uint64_t xf_test_seed(void)
 void xf_test_start(const char *group)
 {
     printf("%s: XF_SEED=%llu\n", group, (unsigned long long)xf_test_seed());
-    (void)fflush(stdout); /* a child of fork must not print it again */
+    (void)fflush(stdout);                          /* a child of fork must not print it again */
     const char *filter = getenv("XF_TEST_FILTER"); /* NOLINT(concurrency-mt-unsafe) as above */
     if (filter != NULL && filter[0] != '\0') {
         cmocka_set_test_filter(filter);
