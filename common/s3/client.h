@@ -1,0 +1,123 @@
+/*
+ * client.h - S3 operations on a loop, for the lister and the agents' lanes.
+ *
+ * A struct xf_s3 is one side of a job on one loop: endpoint, region, addressing, credentials. Each
+ * operation copies its options (bodies excepted, see struct xf_s3_body), starts, and calls `done`
+ * exactly once, never before it returned, also for options that are wrong and after a cancel.
+ * Retries are the caller's; the client repeats a request by itself only once each for a clock that
+ * is off (the offset is kept) and for expired credentials (their source is read again). A request
+ * that fails for a region gives XF_E_REDIRECT with the region in the result. Threads: one owner,
+ * the loop's thread.
+ */
+#ifndef XF_S3_CLIENT_H
+#define XF_S3_CLIENT_H
+
+#include "common/base/clock.h"
+#include "common/base/err.h"
+#include "common/s3/attrs.h"
+#include "common/s3/http.h"
+#include "common/s3/uri.h"
+#include "common/s3/xml.h"
+
+struct xf_creds_source;
+struct xf_loop;
+struct xf_s3;
+struct xf_s3_req; /* an operation in flight; gone after its done */
+
+/* X(name, metric label) */
+/* clang-format off */
+#define XF_S3_OPS(X)                                                                           \
+    X(LIST, "list") X(HEAD, "head") X(GET, "get") X(PUT, "put") X(COPY, "copy")                \
+    X(CREATE, "create") X(PART, "part") X(PART_COPY, "part_copy") X(COMPLETE, "complete")      \
+    X(ABORT, "abort") X(LIST_PARTS, "list_parts") X(LIST_UPLOADS, "list_uploads")              \
+    X(GET_TAGS, "get_tags") X(HEAD_BUCKET, "head_bucket") X(DELETE, "delete")
+/* clang-format on */
+enum xf_s3_op {
+#define XF_S3_OP_ENUM(name, label) XF_S3_##name,
+    XF_S3_OPS(XF_S3_OP_ENUM)
+#undef XF_S3_OP_ENUM
+        XF_S3_OP_N
+};
+const char *xf_s3_op_name(enum xf_s3_op op);
+
+/* ---- result ---- */
+
+/* Everything in it is valid until `done` returns; copy what is kept. */
+struct xf_s3_result {
+    enum xf_s3_op op;
+    struct xf_err err; /* code XF_OK: it worked */
+    int status;        /* HTTP; 0 when no answer came */
+    /* A write failed in a way that leaves open whether the server did it: check before redoing. */
+    bool maybe_done;
+    /* Copies only, with err XF_E_NO_COPY: a 2xx without a result document. HEAD the destination:
+     * either the copy was made, or the server took the request for a plain PUT of nothing. */
+    bool copy_ignored;
+    struct xf_str s3_code; /* of an error */
+    struct xf_str s3_message;
+    struct xf_str request_id;
+    struct xf_str region;   /* x-amz-bucket-region or the error's Region; may be empty */
+    int64_t retry_after_ms; /* -1 when the server named none */
+    int64_t server_date_ms; /* Date header; 0 when none */
+
+    struct xf_str etag;     /* unquoted; of the object, part or copy */
+    struct xf_str etag_raw; /* as it came in the header or body */
+    struct xf_str version_id;
+    uint64_t
+        size; /* of the whole object (Content-Range's total for ranges); XF_HTTP_SIZE_UNKNOWN */
+    int64_t modified_ms; /* 0 when none */
+    bool is_delete_marker;
+    const struct xf_s3_attrs *attrs; /* head and get; NULL otherwise */
+    const struct xf_xml_doc
+        *doc; /* list, list_parts, list_uploads, get_tags, ...; NULL when no XML came */
+    struct xf_str upload_id; /* create */
+
+    uint64_t bytes_in; /* body bytes */
+    uint64_t bytes_out;
+    struct xf_http_timing timing;
+};
+
+typedef void(xf_s3_done_fn)(void *arg, const struct xf_s3_result *res);
+
+/* ---- the client ---- */
+
+struct xf_s3_opts {
+    struct xf_loop *loop;
+    struct xf_http *http;         /* borrowed; several clients of a loop share one */
+    const struct xf_clock *clock; /* NULL: real */
+    struct xf_uri_endpoint endpoint;
+    struct xf_str region; /* signed for */
+    enum xf_uri_style style;
+    struct xf_creds_source *creds; /* owned from here on, also when new fails; NULL: anonymous */
+    bool requester_pays;
+    bool unsigned_payload_http; /* UNSIGNED-PAYLOAD over plain HTTP too (loopback and trusted
+                                   networks) */
+    int64_t slow_first_byte_ms; /* Copy, UploadPartCopy, Complete: the server may work long; 0:
+                                   600,000 */
+    uint64_t expect_bytes; /* bodies from this size on ask first (Expect: 100-continue); 0: never */
+    void (*on_done)(void *arg, enum xf_s3_op op, enum xf_code code, int status, int64_t took_us);
+    void *on_done_arg; /* for metrics; once per operation, before its done */
+};
+
+/**
+ * Errors: XF_E_INVAL  an option is missing or out of range.
+ *         XF_E_CREDS  the source has nothing; the text says where it looked.
+ */
+enum xf_code xf_s3_new(const struct xf_s3_opts *o, struct xf_s3 **out, struct xf_err *err);
+/* Every operation must have ended. */
+void xf_s3_free(struct xf_s3 *s3);
+XF_AUTO_DEFINE(xf_s3, xf_s3_free)
+
+/* done comes with XF_E_CANCELLED from the loop; the sink and the body are not touched again. */
+void xf_s3_cancel(struct xf_s3_req *req);
+/* Go on after a sink or pull answered XF_HTTP_PAUSE. */
+void xf_s3_resume(struct xf_s3_req *req);
+/* Operations whose done has not run. */
+size_t xf_s3_in_flight(const struct xf_s3 *s3);
+int64_t
+xf_s3_clock_offset_ms(const struct xf_s3 *s3); /* server minus local, learnt from skew errors */
+const struct xf_uri_endpoint *xf_s3_endpoint(const struct xf_s3 *s3);
+struct xf_str xf_s3_region(const struct xf_s3 *s3);
+
+#include "common/s3/ops.h"
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * creds.h - credentials and where they come from.
+ *
+ * A source is a recipe (environment, shared files with a profile, named variables); resolving it
+ * reads the recipe's inputs afresh and gives one immutable, reference-counted set of keys. So keys
+ * that changed on disk are seen by resolving again. Secrets are wiped when the last reference goes,
+ * and are in no error text: errors name the file, the line and the option only. Threads: a struct
+ * xf_creds may cross threads (atomic count). A source belongs to one thread; make one per thread.
+ */
+#ifndef XF_S3_CREDS_H
+#define XF_S3_CREDS_H
+
+#include "common/base/err.h"
+#include "common/base/mem.h"
+#include "common/base/str.h"
+
+#include <stdint.h>
+
+#define XF_CREDS_FILE_MAX_BYTES (1024U * 1024U) /* of a credentials or config file */
+#define XF_CREDS_TOKEN_MAX      (16U * 1024U)   /* session tokens grow */
+
+struct xf_creds; /* immutable, counted */
+
+/**
+ * Make a set of keys. The bytes are copied. expires_ms is wall time, 0 for none.
+ *
+ * Errors: XF_E_INVAL  an empty key, or a control character in one of the three.
+ */
+enum xf_code xf_creds_new(struct xf_str access_key,
+                          struct xf_str secret_key,
+                          struct xf_str session_token,
+                          int64_t expires_ms,
+                          struct xf_creds **out,
+                          struct xf_err *err);
+struct xf_creds *xf_creds_ref(struct xf_creds *creds);
+void xf_creds_unref(struct xf_creds *creds); /* wipes with the last reference; NULL is fine */
+XF_AUTO_DEFINE(xf_creds, xf_creds_unref)
+
+struct xf_str xf_creds_access_key(const struct xf_creds *creds);
+struct xf_str xf_creds_secret_key(const struct xf_creds *creds);    /* for the signer only */
+struct xf_str xf_creds_session_token(const struct xf_creds *creds); /* empty when there is none */
+int64_t xf_creds_expires_ms(const struct xf_creds *creds);          /* 0: never */
+bool xf_creds_is_same(const struct xf_creds *a, const struct xf_creds *b);
+
+/* First and last four characters with stars between, for people; short keys are all stars. */
+void xf_creds_masked_key(const struct xf_creds *creds, struct xf_buf *out);
+
+/* ---- sources ---- */
+
+struct xf_creds_source; /* opaque; see xf_creds_source_of() for other kinds */
+
+struct xf_creds_opts {
+    struct xf_str profile;        /* empty: AWS_PROFILE, AWS_DEFAULT_PROFILE, then "default" */
+    struct xf_str access_key_env; /* with secret_key_env: these variables and nothing else */
+    struct xf_str secret_key_env;
+    struct xf_str session_token_env;                    /* optional, with the two above */
+    const char *(*getenv)(void *arg, const char *name); /* NULL: the process's environment */
+    void *getenv_arg;
+};
+
+/**
+ * The source that the options describe. Precedence: named variables; else, when no profile is given
+ * in the options, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; else the profile in the shared
+ * credentials file, then in the config file. A profile with role_arn, sso_session,
+ * credential_process or web identity is refused as not supported. Nothing is read before the first
+ * resolve.
+ */
+enum xf_code xf_creds_source_new(const struct xf_creds_opts *o,
+                                 struct xf_creds_source **out,
+                                 struct xf_err *err);
+void xf_creds_source_free(struct xf_creds_source *source);
+XF_AUTO_DEFINE(xf_creds_source, xf_creds_source_free)
+
+/**
+ * Read the inputs now. The caller owns one reference of *out.
+ *
+ * Errors: XF_E_CREDS  nothing found, or a file is broken (file and line are named, never a value).
+ */
+enum xf_code
+xf_creds_resolve(struct xf_creds_source *source, struct xf_creds **out, struct xf_err *err);
+
+/**
+ * The region that goes with the source: AWS_REGION, AWS_DEFAULT_REGION, the profile's `region`.
+ *
+ * out  emptied when none is set (that is XF_OK).
+ */
+enum xf_code
+xf_creds_region(struct xf_creds_source *source, struct xf_buf *out, struct xf_err *err);
+
+/* What the source is, for people: "environment", "profile 'x'", "variables A and B". Borrowed. */
+const char *xf_creds_source_name(const struct xf_creds_source *source);
+
+/*
+ * The seam for further kinds (instance metadata, assumed roles, processes) and for tests. `resolve`
+ * must not wait for the network: such a source refreshes by itself and hands out what it holds.
+ */
+struct xf_creds_source_ops {
+    enum xf_code (*resolve)(void *self, struct xf_creds **out, struct xf_err *err);
+    enum xf_code (*region)(void *self, struct xf_buf *out, struct xf_err *err); /* may be NULL */
+    void (*free)(void *self);
+};
+struct xf_creds_source *
+xf_creds_source_of(const struct xf_creds_source_ops *ops, void *self, const char *name);
+
+#endif

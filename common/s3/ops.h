@@ -1,0 +1,191 @@
+/*
+ * ops.h - the operations of client.h and their options; include client.h.
+ *
+ * Strings are bytes, not encoded; fields that may be left out are empty or zero. Every function
+ * gives the operation in flight (never NULL) and promises what client.h says of `done`.
+ */
+#ifndef XF_S3_OPS_H
+#define XF_S3_OPS_H
+
+#include "common/s3/client.h"
+
+/* A request body. Either bytes (borrowed until done), or pull, which streams exactly `size` bytes.
+ */
+struct xf_s3_body {
+    struct xf_str bytes;
+    uint64_t size; /* of pull's stream */
+    enum xf_http_flow (*pull)(void *arg, char *buf, size_t cap, size_t *n);
+    bool (*rewind)(
+        void *arg); /* NULL or false: a failed request cannot be repeated inside the client */
+    void *arg;
+    const unsigned char *md5; /* 16 bytes: Content-MD5 is sent; NULL: not */
+    const unsigned char
+        *sha256; /* 32 bytes, when known already; NULL: computed when signing needs it */
+};
+
+/* Where a GET's bytes go. Called only for a 2xx whose head was found right (status, range, size,
+ * etag). */
+struct xf_s3_sink {
+    /* Optional, before the first byte: etag, size and attrs of the result are set. */
+    enum xf_http_flow (*on_head)(void *arg, const struct xf_s3_result *head);
+    enum xf_http_flow (*on_data)(void *arg, const char *data, size_t len);
+    void *arg;
+};
+
+struct xf_s3_source { /* of a copy */
+    struct xf_str bucket;
+    struct xf_str key;
+    struct xf_str version_id;
+    struct xf_str if_match; /* x-amz-copy-source-if-match; some servers ignore it: check after */
+};
+
+struct xf_s3_list_opts {
+    struct xf_str bucket;
+    struct xf_str prefix;
+    struct xf_str delimiter;
+    struct xf_str start_after; /* exclusive */
+    struct xf_str token;       /* overrides start_after */
+    uint32_t max_keys;         /* 0: 1,000 */
+    bool restore_status;       /* ask for RestoreStatus */
+};
+struct xf_s3_req *
+xf_s3_list(struct xf_s3 *s3, const struct xf_s3_list_opts *o, xf_s3_done_fn *done, void *arg);
+
+struct xf_s3_head_opts {
+    struct xf_str bucket;
+    struct xf_str key;
+    struct xf_str version_id;
+    struct xf_str if_match;
+    uint32_t part_no; /* 0: the object; else that part: size is the part's */
+};
+struct xf_s3_req *
+xf_s3_head(struct xf_s3 *s3, const struct xf_s3_head_opts *o, xf_s3_done_fn *done, void *arg);
+
+struct xf_s3_get_opts {
+    struct xf_str bucket;
+    struct xf_str key;
+    struct xf_str version_id;
+    struct xf_str if_match;
+    uint64_t object_size; /* as planned: an answer for another size is XF_E_CHANGED;
+                             XF_HTTP_SIZE_UNKNOWN */
+    uint64_t offset;
+    uint64_t len; /* 0: the whole object, without Range */
+    struct xf_s3_sink sink;
+};
+struct xf_s3_req *
+xf_s3_get(struct xf_s3 *s3, const struct xf_s3_get_opts *o, xf_s3_done_fn *done, void *arg);
+
+struct xf_s3_put_opts {
+    struct xf_str bucket;
+    struct xf_str key;
+    struct xf_s3_body body;
+    const struct xf_s3_attrs *attrs; /* NULL: none */
+    struct xf_str tags;              /* x-amz-tagging form, see xf_s3_tags_encode() */
+    struct xf_str storage_class;     /* empty: not sent */
+    bool if_absent;                  /* If-None-Match: *; XF_E_EXISTS */
+};
+struct xf_s3_req *
+xf_s3_put(struct xf_s3 *s3, const struct xf_s3_put_opts *o, xf_s3_done_fn *done, void *arg);
+
+struct xf_s3_copy_opts {
+    struct xf_str bucket;
+    struct xf_str key;
+    struct xf_s3_source source;
+    const struct xf_s3_attrs *attrs; /* NULL: the source's are copied; else they replace them */
+    bool replace_tags; /* false: the source's are copied; true: `tags` (empty: none) */
+    struct xf_str tags;
+    struct xf_str storage_class;    /* empty: not sent, which means STANDARD, not the source's */
+    struct xf_str website_redirect; /* never copied by S3; with attrs it is taken from there */
+    bool if_absent;
+};
+struct xf_s3_req *
+xf_s3_copy(struct xf_s3 *s3, const struct xf_s3_copy_opts *o, xf_s3_done_fn *done, void *arg);
+
+struct xf_s3_create_opts {
+    struct xf_str bucket;
+    struct xf_str key;
+    const struct xf_s3_attrs *attrs;
+    struct xf_str tags;
+    struct xf_str storage_class;
+};
+struct xf_s3_req *
+xf_s3_create(struct xf_s3 *s3, const struct xf_s3_create_opts *o, xf_s3_done_fn *done, void *arg);
+
+struct xf_s3_part_opts {
+    struct xf_str bucket;
+    struct xf_str key;
+    struct xf_str upload_id;
+    uint32_t part_no; /* 1 to 10,000 */
+    struct xf_s3_body body;
+};
+struct xf_s3_req *
+xf_s3_part(struct xf_s3 *s3, const struct xf_s3_part_opts *o, xf_s3_done_fn *done, void *arg);
+
+struct xf_s3_part_copy_opts {
+    struct xf_str bucket;
+    struct xf_str key;
+    struct xf_str upload_id;
+    uint32_t part_no;
+    struct xf_s3_source source;
+    uint64_t offset;
+    uint64_t len; /* 0: the whole source */
+};
+struct xf_s3_req *xf_s3_part_copy(struct xf_s3 *s3,
+                                  const struct xf_s3_part_copy_opts *o,
+                                  xf_s3_done_fn *done,
+                                  void *arg);
+
+struct xf_s3_complete_opts {
+    struct xf_str bucket;
+    struct xf_str key;
+    struct xf_str upload_id;
+    const struct xf_xml_part *parts; /* ascending; part_no and etag are used */
+    size_t n_parts;
+    uint64_t object_size; /* sent as x-amz-mp-object-size to AWS; XF_HTTP_SIZE_UNKNOWN: not */
+    bool if_absent;
+};
+struct xf_s3_req *xf_s3_complete(struct xf_s3 *s3,
+                                 const struct xf_s3_complete_opts *o,
+                                 xf_s3_done_fn *done,
+                                 void *arg);
+
+struct xf_s3_upload_opts { /* abort; list_parts */
+    struct xf_str bucket;
+    struct xf_str key;
+    struct xf_str upload_id;
+    uint32_t part_marker; /* list_parts: those after this one */
+};
+struct xf_s3_req *
+xf_s3_abort(struct xf_s3 *s3, const struct xf_s3_upload_opts *o, xf_s3_done_fn *done, void *arg);
+struct xf_s3_req *xf_s3_list_parts(struct xf_s3 *s3,
+                                   const struct xf_s3_upload_opts *o,
+                                   xf_s3_done_fn *done,
+                                   void *arg);
+
+struct xf_s3_list_uploads_opts {
+    struct xf_str bucket;
+    struct xf_str prefix;
+    struct xf_str key_marker;
+    struct xf_str upload_id_marker;
+    uint32_t max_uploads; /* 0: 1,000 */
+};
+struct xf_s3_req *xf_s3_list_uploads(struct xf_s3 *s3,
+                                     const struct xf_s3_list_uploads_opts *o,
+                                     xf_s3_done_fn *done,
+                                     void *arg);
+
+struct xf_s3_object_opts { /* get_tags, delete; head_bucket uses only the bucket */
+    struct xf_str bucket;
+    struct xf_str key;
+    struct xf_str version_id;
+};
+struct xf_s3_req *
+xf_s3_get_tags(struct xf_s3 *s3, const struct xf_s3_object_opts *o, xf_s3_done_fn *done, void *arg);
+struct xf_s3_req *xf_s3_head_bucket(struct xf_s3 *s3,
+                                    const struct xf_s3_object_opts *o,
+                                    xf_s3_done_fn *done,
+                                    void *arg);
+struct xf_s3_req *
+xf_s3_delete(struct xf_s3 *s3, const struct xf_s3_object_opts *o, xf_s3_done_fn *done, void *arg);
+
+#endif
