@@ -229,12 +229,12 @@ bool xf_time_parse_rfc3339(struct xf_str s, int64_t *wall_ms)
     int ms = 0;
     int offset_min;
 
-    if (!digits(s, &at, 4, &y) || !lit(s, &at, '-') || !digits(s, &at, 2, &mo) || !lit(s, &at, '-') ||
-        !digits(s, &at, 2, &d) || !lit(s, &at, 'T')) {
+    if (!digits(s, &at, 4, &y) || !lit(s, &at, '-') || !digits(s, &at, 2, &mo) ||
+        !lit(s, &at, '-') || !digits(s, &at, 2, &d) || !lit(s, &at, 'T')) {
         return false;
     }
-    if (!digits(s, &at, 2, &h) || !lit(s, &at, ':') || !digits(s, &at, 2, &mi) || !lit(s, &at, ':') ||
-        !digits(s, &at, 2, &sec)) {
+    if (!digits(s, &at, 2, &h) || !lit(s, &at, ':') || !digits(s, &at, 2, &mi) ||
+        !lit(s, &at, ':') || !digits(s, &at, 2, &sec)) {
         return false;
     }
     if (lit(s, &at, '.')) {
@@ -249,10 +249,12 @@ bool xf_time_parse_rfc3339(struct xf_str s, int64_t *wall_ms)
             return false;
         }
     }
-    if (!parse_zone(s, &at, &offset_min) || at != s.len || !date_ok(y, mo, d) || !time_ok(h, mi, sec)) {
+    if (!parse_zone(s, &at, &offset_min) || at != s.len || !date_ok(y, mo, d) ||
+        !time_ok(h, mi, sec)) {
         return false;
     }
-    int64_t seconds = xf_time_days(y, mo, d) * 86400 + h * 3600 + mi * 60 + sec - (int64_t)offset_min * 60;
+    int64_t seconds =
+        xf_time_days(y, mo, d) * 86400 + h * 3600 + mi * 60 + sec - (int64_t)offset_min * 60;
     *wall_ms = seconds * 1000 + ms;
     return true;
 }
@@ -282,12 +284,13 @@ bool xf_time_parse_http(struct xf_str s, int64_t *wall_ms)
     if (s.len != 29 || s.ptr[3] != ',' || s.ptr[4] != ' ') {
         return false;
     }
-    if (!digits(s, &at, 2, &d) || !lit(s, &at, ' ') || !month_of(s, &at, &mo) || !lit(s, &at, ' ') ||
-        !digits(s, &at, 4, &y) || !lit(s, &at, ' ')) {
+    if (!digits(s, &at, 2, &d) || !lit(s, &at, ' ') || !month_of(s, &at, &mo) ||
+        !lit(s, &at, ' ') || !digits(s, &at, 4, &y) || !lit(s, &at, ' ')) {
         return false;
     }
-    if (!digits(s, &at, 2, &h) || !lit(s, &at, ':') || !digits(s, &at, 2, &mi) || !lit(s, &at, ':') ||
-        !digits(s, &at, 2, &sec) || !xf_str_eq_c(xf_str_sub(s, at, s.len), " GMT")) {
+    if (!digits(s, &at, 2, &h) || !lit(s, &at, ':') || !digits(s, &at, 2, &mi) ||
+        !lit(s, &at, ':') || !digits(s, &at, 2, &sec) ||
+        !xf_str_eq_c(xf_str_sub(s, at, s.len), " GMT")) {
         return false;
     }
     if (!date_ok(y, mo, d) || !time_ok(h, mi, sec)) {

@@ -23,9 +23,7 @@ int64_t xf_clock_wall_ms(const struct xf_clock *c);
 /** Monotonic nanoseconds of the real clock, for measuring short spans. */
 int64_t xf_clock_mono_ns(void);
 
-enum {
-    XF_TIME_TEXT_MAX = 40
-};
+enum { XF_TIME_TEXT_MAX = 40 };
 /** RFC 3339 UTC with milliseconds ("2026-03-01T10:15:04.118Z"), or without when ms is false. */
 void xf_time_rfc3339(int64_t wall_ms, bool with_ms, char out[XF_TIME_TEXT_MAX]);
 /** "20130524T000000Z", as SigV4 wants it. */

@@ -13,18 +13,20 @@ struct code_row {
     const char *text;
 };
 
-static const struct code_row codes[XF_CODE_N] = {
-    [XF_OK] = {"ok", XF_CLASS_NONE, 0, "ok"},
+static const struct code_row codes[XF_CODE_N] = {[XF_OK] = {"ok", XF_CLASS_NONE, 0, "ok"},
 #define XF_CODE_ROW(name_, label_, class_, exit_, text_) \
     [XF_E_##name_] = {label_, XF_CLASS_##class_, exit_, text_},
-    XF_CODES(XF_CODE_ROW)
+                                                 XF_CODES(XF_CODE_ROW)
 #undef XF_CODE_ROW
 };
 
 static const char *const class_names[XF_CLASS_N] = {
-    [XF_CLASS_NONE] = "none",           [XF_CLASS_FATAL] = "permanent",
-    [XF_CLASS_RETRY] = "transient",     [XF_CLASS_SLOW_DOWN] = "throttled",
-    [XF_CLASS_REPLAN] = "changed",      [XF_CLASS_LOCAL] = "local",
+    [XF_CLASS_NONE] = "none",
+    [XF_CLASS_FATAL] = "permanent",
+    [XF_CLASS_RETRY] = "transient",
+    [XF_CLASS_SLOW_DOWN] = "throttled",
+    [XF_CLASS_REPLAN] = "changed",
+    [XF_CLASS_LOCAL] = "local",
 };
 
 static bool code_known(enum xf_code code)
@@ -67,7 +69,8 @@ enum xf_code xf_code_parse(const char *name)
     return XF_CODE_N;
 }
 
-enum xf_code xf_err_set(struct xf_err *err, enum xf_code code, int sub, const char *where, const char *fmt, ...)
+enum xf_code
+xf_err_set(struct xf_err *err, enum xf_code code, int sub, const char *where, const char *fmt, ...)
 {
     va_list ap;
 
@@ -127,6 +130,7 @@ const char *xf_errno_text(int errnum)
 
 void xf_assert_failed(const char *where, const char *what)
 {
-    (void)fprintf(stderr, "xfer: bug at %s: assertion '%s' failed\n", where, what); /* we abort anyway */
+    (void)fprintf(
+        stderr, "xfer: bug at %s: assertion '%s' failed\n", where, what); /* we abort anyway */
     abort();
 }

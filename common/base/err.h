@@ -75,9 +75,7 @@ enum xf_class {
     XF_CLASS_N
 };
 
-enum {
-    XF_ERR_MSG_MAX = 512
-};
+enum { XF_ERR_MSG_MAX = 512 };
 
 struct xf_err {
     enum xf_code code;
@@ -97,10 +95,12 @@ int xf_code_exit(enum xf_code code); /* exit status of a program that ends with 
 enum xf_code xf_code_parse(const char *name);
 
 /** Fill `err` and give the code back. `where` is static. The text is cut at XF_ERR_MSG_MAX - 1. */
-enum xf_code xf_err_set(struct xf_err *err, enum xf_code code, int sub, const char *where, const char *fmt, ...)
+enum xf_code
+xf_err_set(struct xf_err *err, enum xf_code code, int sub, const char *where, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 /** Put "text: " before the message. Gives err->code. */
-enum xf_code xf_err_wrap(struct xf_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+enum xf_code xf_err_wrap(struct xf_err *err, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 void xf_err_clear(struct xf_err *err);
 
 /** Thread-safe text of an errno value, static storage per value. */
@@ -114,20 +114,20 @@ const char *xf_errno_text(int errnum);
 #define XF_FAIL_SUB(err, code, sub, ...) xf_err_set((err), (code), (sub), XF_WHERE, __VA_ARGS__)
 #define XF_WRAP(err, ...)                xf_err_wrap((err), __VA_ARGS__)
 /* The only macro in the tree that returns. */
-#define XF_TRY(call)                    \
-    do {                                \
-        enum xf_code xf_try_ = (call);  \
-        if (xf_try_ != XF_OK) {         \
-            return xf_try_;             \
-        }                               \
+#define XF_TRY(call)                   \
+    do {                               \
+        enum xf_code xf_try_ = (call); \
+        if (xf_try_ != XF_OK) {        \
+            return xf_try_;            \
+        }                              \
     } while (0)
 
 /* For our own bugs only; stays on in release. Input never trips one. */
-#define XF_ASSERT(cond)                               \
-    do {                                              \
-        if (!(cond)) {                                \
-            xf_assert_failed(XF_WHERE, #cond);        \
-        }                                             \
+#define XF_ASSERT(cond)                        \
+    do {                                       \
+        if (!(cond)) {                         \
+            xf_assert_failed(XF_WHERE, #cond); \
+        }                                      \
     } while (0)
 __attribute__((noreturn)) void xf_assert_failed(const char *where, const char *what);
 

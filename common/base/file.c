@@ -13,12 +13,14 @@
 /* ENOSPC, EDQUOT and EIO mean the disk; everything else is told as it is. */
 static enum xf_code io_code(int errnum)
 {
-    return errnum == ENOSPC || errnum == EDQUOT || errnum == EIO || errnum == EROFS ? XF_E_DISK : XF_E_IO;
+    return errnum == ENOSPC || errnum == EDQUOT || errnum == EIO || errnum == EROFS ? XF_E_DISK
+                                                                                    : XF_E_IO;
 }
 
 static enum xf_code fail(struct xf_err *err, const char *what, const char *path, int errnum)
 {
-    return XF_FAIL_SUB(err, io_code(errnum), errnum, "cannot %s '%s': %s", what, path, xf_errno_text(errnum));
+    return XF_FAIL_SUB(
+        err, io_code(errnum), errnum, "cannot %s '%s': %s", what, path, xf_errno_text(errnum));
 }
 
 enum xf_code xf_file_read(const char *path, size_t max, struct xf_buf *out, struct xf_err *err)
@@ -84,7 +86,8 @@ static enum xf_code sync_dir_of(const char *path, struct xf_err *err)
     return XF_OK;
 }
 
-static enum xf_code write_new(const char *path, struct xf_str data, unsigned mode, struct xf_err *err)
+static enum xf_code
+write_new(const char *path, struct xf_str data, unsigned mode, struct xf_err *err)
 {
     XF_AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 
@@ -98,7 +101,8 @@ static enum xf_code write_new(const char *path, struct xf_str data, unsigned mod
     return XF_OK;
 }
 
-enum xf_code xf_file_replace(const char *path, struct xf_str data, unsigned mode, struct xf_err *err)
+enum xf_code
+xf_file_replace(const char *path, struct xf_str data, unsigned mode, struct xf_err *err)
 {
     struct xf_buf tmp;
 

@@ -9,10 +9,7 @@
 #include <stdint.h>
 
 #define XF_TO(state) (UINT32_C(1) << (state))
-enum xf_fsm_flags {
-    XF_FSM_INITIAL = 1,
-    XF_FSM_FINAL = 2
-};
+enum xf_fsm_flags { XF_FSM_INITIAL = 1, XF_FSM_FINAL = 2 };
 
 struct xf_fsm_state {
     const char *name;
@@ -21,7 +18,8 @@ struct xf_fsm_state {
 };
 
 /** May `from` become `to`? n is the table's length; out of range is never allowed. */
-static inline bool xf_fsm_may(const struct xf_fsm_state *table, size_t n, unsigned from, unsigned to)
+static inline bool
+xf_fsm_may(const struct xf_fsm_state *table, size_t n, unsigned from, unsigned to)
 {
     return from < n && to < n && (table[from].to & XF_TO(to)) != 0;
 }

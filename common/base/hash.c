@@ -119,8 +119,9 @@ static uint32_t crc_tables(uint32_t crc, const unsigned char *p, size_t len)
         uint64_t w;
         memcpy(&w, p, 8);
         w ^= crc;
-        crc = crc_table[7][w & 255U] ^ crc_table[6][(w >> 8) & 255U] ^ crc_table[5][(w >> 16) & 255U] ^
-              crc_table[4][(w >> 24) & 255U] ^ crc_table[3][(w >> 32) & 255U] ^ crc_table[2][(w >> 40) & 255U] ^
+        crc = crc_table[7][w & 255U] ^ crc_table[6][(w >> 8) & 255U] ^
+              crc_table[5][(w >> 16) & 255U] ^ crc_table[4][(w >> 24) & 255U] ^
+              crc_table[3][(w >> 32) & 255U] ^ crc_table[2][(w >> 40) & 255U] ^
               crc_table[1][(w >> 48) & 255U] ^ crc_table[0][(w >> 56) & 255U];
         p += 8;
         len -= 8;

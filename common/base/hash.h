@@ -10,15 +10,9 @@
 #include "common/base/mem.h"
 #include "common/base/str.h"
 
-enum {
-    XF_SHA256_LEN = 32,
-    XF_MD5_LEN = 16
-};
+enum { XF_SHA256_LEN = 32, XF_MD5_LEN = 16 };
 
-enum xf_hash_kind {
-    XF_HASH_SHA256,
-    XF_HASH_MD5
-};
+enum xf_hash_kind { XF_HASH_SHA256, XF_HASH_MD5 };
 
 struct xf_hash; /* opaque; one stream of bytes */
 

@@ -12,7 +12,8 @@ static json_t *j_of(const struct xf_json *j)
 
 static struct xf_json *x_of(json_t *j)
 {
-    XF_ASSERT(j != NULL); /* jansson gives NULL only when memory is gone or the input is not UTF-8 */
+    XF_ASSERT(j !=
+              NULL); /* jansson gives NULL only when memory is gone or the input is not UTF-8 */
     return (struct xf_json *)(void *)j;
 }
 
@@ -140,7 +141,8 @@ uint64_t xf_json_get_u64(const struct xf_json *obj, const char *name, uint64_t d
 {
     const json_t *v = json_object_get(j_of(obj), name);
 
-    return json_is_integer(v) && json_integer_value(v) >= 0 ? (uint64_t)json_integer_value(v) : dflt;
+    return json_is_integer(v) && json_integer_value(v) >= 0 ? (uint64_t)json_integer_value(v)
+                                                            : dflt;
 }
 
 int64_t xf_json_get_i64(const struct xf_json *obj, const char *name, int64_t dflt)
@@ -199,7 +201,8 @@ const char *xf_json_text(const struct xf_json *j)
 const char *xf_json_next(const struct xf_json *obj, const char *at, const struct xf_json **value)
 {
     json_t *o = j_of(obj);
-    void *it = at == NULL ? json_object_iter(o) : json_object_iter_next(o, json_object_key_to_iter(at));
+    void *it =
+        at == NULL ? json_object_iter(o) : json_object_iter_next(o, json_object_key_to_iter(at));
 
     if (it == NULL) {
         return NULL;
@@ -219,10 +222,18 @@ char *xf_json_dump(const struct xf_json *j, bool pretty)
 enum xf_code xf_json_parse(struct xf_str text, struct xf_json **out, struct xf_err *err)
 {
     json_error_t where;
-    json_t *j = json_loadb(text.ptr != NULL ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &where);
+    json_t *j = json_loadb(text.ptr != NULL ? text.ptr : "",
+                           text.len,
+                           JSON_REJECT_DUPLICATES | JSON_DECODE_ANY,
+                           &where);
 
     if (j == NULL) {
-        return XF_FAIL(err, XF_E_INVAL, "bad JSON at line %d column %d: %s", where.line, where.column, where.text);
+        return XF_FAIL(err,
+                       XF_E_INVAL,
+                       "bad JSON at line %d column %d: %s",
+                       where.line,
+                       where.column,
+                       where.text);
     }
     *out = x_of(j);
     return XF_OK;

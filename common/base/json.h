@@ -19,7 +19,8 @@ void xf_json_free(struct xf_json *j); /* drops one reference */
 XF_AUTO_DEFINE(xf_json, xf_json_free)
 
 void xf_json_set_c(struct xf_json *obj, const char *name, const char *text); /* NULL: null */
-/** Bytes: valid UTF-8 as it is, else percent-encoded with `<name>_encoding`: "percent" beside it. */
+/** Bytes: valid UTF-8 as it is, else percent-encoded with `<name>_encoding`: "percent" beside it.
+ */
 void xf_json_set_bytes(struct xf_json *obj, const char *name, struct xf_str bytes);
 void xf_json_set_u64(struct xf_json *obj, const char *name, uint64_t v);
 void xf_json_set_i64(struct xf_json *obj, const char *name, int64_t v);
@@ -53,6 +54,7 @@ const char *xf_json_next(const struct xf_json *obj, const char *at, const struct
 /** One line, or indented by two. Caller frees with xf_xfree. */
 char *xf_json_dump(const struct xf_json *j, bool pretty);
 /** XF_E_INVAL with line and column. Duplicate names are refused. */
-XF_MUST_CHECK enum xf_code xf_json_parse(struct xf_str text, struct xf_json **out, struct xf_err *err);
+XF_MUST_CHECK enum xf_code
+xf_json_parse(struct xf_str text, struct xf_json **out, struct xf_err *err);
 
 #endif

@@ -14,9 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum {
-    LINE_MAX_BYTES = 16 * 1024
-};
+enum { LINE_MAX_BYTES = 16 * 1024 };
 
 static _Atomic int log_level = XF_LOG_INFO;
 static _Atomic bool log_json;
@@ -55,7 +53,8 @@ enum xf_code xf_log_init_env(struct xf_err *err)
             i++;
         }
         if (i == 4) {
-            return XF_FAIL(err, XF_E_CONFIG, "XFER_LOG is '%s': use debug, info, warn or error", level);
+            return XF_FAIL(
+                err, XF_E_CONFIG, "XFER_LOG is '%s': use debug, info, warn or error", level);
         }
         xf_log_set_level((enum xf_log_level)i);
     }
@@ -132,7 +131,10 @@ static void put_field(struct xf_buf *b, const struct xf_field *f, bool json)
     put_value(b, f, json);
 }
 
-void xf_log_event(enum xf_log_level level, const char *event, const struct xf_field *fields, size_t n)
+void xf_log_event(enum xf_log_level level,
+                  const char *event,
+                  const struct xf_field *fields,
+                  size_t n)
 {
     bool json = atomic_load(&log_json);
     struct xf_buf line;

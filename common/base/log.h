@@ -13,13 +13,7 @@
 #include "common/base/err.h"
 #include "common/base/str.h"
 
-enum xf_log_level {
-    XF_LOG_DEBUG,
-    XF_LOG_INFO,
-    XF_LOG_WARN,
-    XF_LOG_ERROR,
-    XF_LOG_OFF
-};
+enum xf_log_level { XF_LOG_DEBUG, XF_LOG_INFO, XF_LOG_WARN, XF_LOG_ERROR, XF_LOG_OFF };
 
 enum xf_field_type {
     XF_FIELD_STR,
@@ -92,14 +86,18 @@ void xf_log_set_json(bool json);
 /** Another descriptor than 2; tests. */
 void xf_log_set_fd(int fd);
 bool xf_log_wants(enum xf_log_level level);
-void xf_log_event(enum xf_log_level level, const char *event, const struct xf_field *fields, size_t n);
+void xf_log_event(enum xf_log_level level,
+                  const char *event,
+                  const struct xf_field *fields,
+                  size_t n);
 
-#define XF_LOG_(level, event, ...)                                                          \
-    do {                                                                                    \
-        if (xf_log_wants(level)) {                                                          \
-            const struct xf_field xf_fields_[] = {__VA_ARGS__};                             \
-            xf_log_event((level), (event), xf_fields_, sizeof(xf_fields_) / sizeof(xf_fields_[0])); \
-        }                                                                                   \
+#define XF_LOG_(level, event, ...)                                                         \
+    do {                                                                                   \
+        if (xf_log_wants(level)) {                                                         \
+            const struct xf_field xf_fields_[] = {__VA_ARGS__};                            \
+            xf_log_event(                                                                  \
+                (level), (event), xf_fields_, sizeof(xf_fields_) / sizeof(xf_fields_[0])); \
+        }                                                                                  \
     } while (0)
 #define XF_DEBUG(event, ...) XF_LOG_(XF_LOG_DEBUG, event, __VA_ARGS__)
 #define XF_INFO(event, ...)  XF_LOG_(XF_LOG_INFO, event, __VA_ARGS__)

@@ -33,17 +33,17 @@ size_t xf_add_size(size_t a, size_t b);
  * the scope. The module's header enables it with XF_AUTO_DEFINE(xf_plan, xf_plan_free).
  * XF_STEAL(p) hands the pointer off and leaves NULL.
  */
-#define XF_AUTO_DEFINE(type, free_fn)                            \
-    static inline void type##_auto(struct type **p)              \
-    {                                                            \
-        free_fn(*p);                                             \
+#define XF_AUTO_DEFINE(type, free_fn)               \
+    static inline void type##_auto(struct type **p) \
+    {                                               \
+        free_fn(*p);                                \
     }
 #define XF_AUTO(type) __attribute__((cleanup(type##_auto))) struct type *
-#define XF_STEAL(p)                       \
-    __extension__({                       \
-        __typeof__(p) xf_stolen_ = (p);   \
-        (p) = NULL;                       \
-        xf_stolen_;                       \
+#define XF_STEAL(p)                     \
+    __extension__({                     \
+        __typeof__(p) xf_stolen_ = (p); \
+        (p) = NULL;                     \
+        xf_stolen_;                     \
     })
 /* XF_AUTO_FREE char *text = xf_xstrdup(...); */
 static inline void xf_auto_free(void *p)
@@ -55,7 +55,7 @@ static inline void xf_auto_free(void *p)
 void xf_auto_close(const int *fd);
 #define XF_AUTO_FD __attribute__((cleanup(xf_auto_close)))
 
-#define XF_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define XF_ARRAY_LEN(a)                    (sizeof(a) / sizeof((a)[0]))
 #define XF_CONTAINER_OF(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 #endif

@@ -87,7 +87,8 @@ static bool same_labels(const struct xf_series *s, const char *const *want)
     return true;
 }
 
-struct xf_series *xf_metrics_series(struct xf_metrics *m, size_t idx, const char *l0, const char *l1, const char *l2)
+struct xf_series *
+xf_metrics_series(struct xf_metrics *m, size_t idx, const char *l0, const char *l1, const char *l2)
 {
     const char *want[XF_METRIC_LABELS_MAX] = {l0, l1, l2};
 
@@ -167,7 +168,10 @@ void xf_metrics_drop(struct xf_metrics *m, const char *name, const char *value)
 }
 
 /* Label values escape backslash, quote and newline (exposition format). */
-static void put_labels(struct xf_buf *out, const struct xf_metric_desc *d, const struct xf_series *s, const char *le)
+static void put_labels(struct xf_buf *out,
+                       const struct xf_metric_desc *d,
+                       const struct xf_series *s,
+                       const char *le)
 {
     bool first = true;
 
@@ -194,7 +198,8 @@ static void put_labels(struct xf_buf *out, const struct xf_metric_desc *d, const
     }
 }
 
-static void put_histogram(struct xf_buf *out, const struct xf_metric_desc *d, const struct xf_series *s)
+static void
+put_histogram(struct xf_buf *out, const struct xf_metric_desc *d, const struct xf_series *s)
 {
     uint64_t below = 0;
 

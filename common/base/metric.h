@@ -11,15 +11,9 @@
 #include "common/base/mem.h"
 #include "common/base/str.h"
 
-enum xf_metric_type {
-    XF_METRIC_COUNTER,
-    XF_METRIC_GAUGE,
-    XF_METRIC_HISTOGRAM
-};
+enum xf_metric_type { XF_METRIC_COUNTER, XF_METRIC_GAUGE, XF_METRIC_HISTOGRAM };
 
-enum {
-    XF_METRIC_LABELS_MAX = 3
-};
+enum { XF_METRIC_LABELS_MAX = 3 };
 
 struct xf_metric_desc {
     const char *name;
@@ -38,7 +32,8 @@ struct xf_metrics *xf_metrics_new(const struct xf_metric_desc *table, size_t n);
 void xf_metrics_free(struct xf_metrics *m);
 XF_AUTO_DEFINE(xf_metrics, xf_metrics_free)
 /** Series of table row `idx` with these label values (NULL for unused). */
-struct xf_series *xf_metrics_series(struct xf_metrics *m, size_t idx, const char *l0, const char *l1, const char *l2);
+struct xf_series *
+xf_metrics_series(struct xf_metrics *m, size_t idx, const char *l0, const char *l1, const char *l2);
 void xf_series_add(struct xf_series *s, double v);     /* counter, gauge */
 void xf_series_set(struct xf_series *s, double v);     /* gauge; counter read from elsewhere */
 void xf_series_observe(struct xf_series *s, double v); /* histogram */

@@ -9,7 +9,8 @@ enum {
     RETRY_AFTER_MAX_MS = 120 * 1000
 };
 
-int64_t xf_retry_wait_ms(enum xf_class cls, uint32_t tries, int64_t retry_after_ms, struct xf_rng *rng)
+int64_t
+xf_retry_wait_ms(enum xf_class cls, uint32_t tries, int64_t retry_after_ms, struct xf_rng *rng)
 {
     bool throttled = cls == XF_CLASS_SLOW_DOWN;
     int64_t base = throttled ? BASE_THROTTLED_MS : BASE_TRANSIENT_MS;

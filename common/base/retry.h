@@ -11,6 +11,7 @@
 #include "common/base/rng.h"
 
 /** tries: 0 for the first wait. retry_after_ms: what the server asked for, 0 if nothing. In ms. */
-int64_t xf_retry_wait_ms(enum xf_class cls, uint32_t tries, int64_t retry_after_ms, struct xf_rng *rng);
+int64_t
+xf_retry_wait_ms(enum xf_class cls, uint32_t tries, int64_t retry_after_ms, struct xf_rng *rng);
 
 #endif

@@ -18,10 +18,10 @@ struct xf_str {
     size_t len;
 };
 
-#define XF_STR_LIT(lit)  ((struct xf_str){(lit), sizeof(lit) - 1})
-#define XF_STR_EMPTY     ((struct xf_str){"", 0})
+#define XF_STR_LIT(lit) ((struct xf_str){(lit), sizeof(lit) - 1})
+#define XF_STR_EMPTY    ((struct xf_str){"", 0})
 /* For printf: "%.*s", XF_STR_ARG(s). */
-#define XF_STR_ARG(s)    (int)((s).len), ((s).ptr != NULL ? (s).ptr : "")
+#define XF_STR_ARG(s) (int)((s).len), ((s).ptr != NULL ? (s).ptr : "")
 
 static inline struct xf_str xf_str_c(const char *c)
 {
@@ -75,7 +75,7 @@ void xf_buf_put(struct xf_buf *b, struct xf_str s);
 void xf_buf_put_c(struct xf_buf *b, const char *c);
 void xf_buf_put_mem(struct xf_buf *b, const void *p, size_t len);
 void xf_buf_put_byte(struct xf_buf *b, char c);
-void xf_buf_put_u64(struct xf_buf *b, uint64_t v); /* decimal */
+void xf_buf_put_u64(struct xf_buf *b, uint64_t v);                /* decimal */
 void xf_buf_put_hex(struct xf_buf *b, const void *p, size_t len); /* lower case */
 void xf_buf_putf(struct xf_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /** Make room for n more bytes and give their address, or NULL (and full) above max. */
