@@ -1,17 +1,16 @@
 /*
  * conf.h - options as a table: one row makes the parser, the checks, the help and the template.
  *
- * A table describes the fields of a caller's struct. xf_conf_load() fills the struct with defaults, then
- * with what a TOML document says. Anything else than a known option in its range stops the load:
- * "FILE:LINE:COL: what is wrong", with the range, or the nearest known name. The struct's strings are owned
- * by the struct xf_conf that comes with it. One owner; no global state.
+ * A table describes the fields of a caller's struct. xf_conf_load() fills the struct with defaults,
+ * then with what a TOML document says. Anything else than a known option in its range stops the
+ * load: "FILE:LINE:COL: what is wrong", with the range, or the nearest known name. The struct's
+ * strings are owned by the struct xf_conf that comes with it. One owner; no global state.
  *
  * The C type of a field, by the option's type:
- *   BOOL bool                       STRING struct xf_str, NUL behind the bytes (never NULL, maybe empty)
- *   INT int64_t                     ENUM   int: the index in `names`
- *   SIZE uint64_t, bytes            LIST   struct xf_conf_list
- *   RATE uint64_t, bytes a second   WHEN   struct xf_conf_when
- *   DURATION int64_t, milliseconds
+ *   BOOL bool                       STRING struct xf_str, NUL behind the bytes (never NULL, maybe
+ * empty) INT int64_t                     ENUM   int: the index in `names` SIZE uint64_t, bytes LIST
+ * struct xf_conf_list RATE uint64_t, bytes a second   WHEN   struct xf_conf_when DURATION int64_t,
+ * milliseconds
  */
 #ifndef XF_BASE_CONF_H
 #define XF_BASE_CONF_H
@@ -24,6 +23,7 @@
 #include <stdint.h>
 
 struct xf_toml;
+struct xf_json;
 struct xf_conf; /* opaque: the strings and places behind a filled struct */
 
 #define XF_CONF_LIST_MAX   1000 /* strings in one list */
@@ -106,8 +106,8 @@ XF_MUST_CHECK enum xf_code xf_conf_load_file(const struct xf_conf_table *table,
                                              struct xf_err *err);
 
 /**
- * Set one option from a text, as a command line gives it ("64MiB", "true"; a list is one item more).
- * `name` must be in the table. Errors as above, without a place.
+ * Set one option from a text, as a command line gives it ("64MiB", "true"; a list is one item
+ * more). `name` must be in the table. Errors as above, without a place.
  */
 XF_MUST_CHECK enum xf_code
 xf_conf_set(struct xf_conf *c, const char *name, struct xf_str text, struct xf_err *err);
@@ -115,8 +115,10 @@ xf_conf_set(struct xf_conf *c, const char *name, struct xf_str text, struct xf_e
 /** Was the option in the document, or set? */
 bool xf_conf_is_set(const struct xf_conf *c, const char *name);
 
-/** Make the error "FILE:LINE:COL: text" at an option's value (or without a place), code XF_E_CONFIG. */
-enum xf_code xf_conf_fail(const struct xf_conf *c, struct xf_err *err, const char *name, const char *fmt, ...)
+/** Make the error "FILE:LINE:COL: text" at an option's value (or without a place), code
+ * XF_E_CONFIG. */
+enum xf_code
+xf_conf_fail(const struct xf_conf *c, struct xf_err *err, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 /** Copy bytes into the conf's memory, with a NUL behind them. */
@@ -124,7 +126,8 @@ struct xf_str xf_conf_keep(struct xf_conf *c, struct xf_str s);
 
 void xf_conf_free(struct xf_conf *c);
 
-/* ---- what else a table gives; none shows a SECRET value ----------------------------------------- */
+/* ---- what else a table gives; none shows a SECRET value -----------------------------------------
+ */
 
 /** --help-config: every option with type, range, unit, default and text. */
 void xf_conf_put_help(const struct xf_conf_table *table, struct xf_buf *out);
@@ -132,18 +135,21 @@ void xf_conf_put_help(const struct xf_conf_table *table, struct xf_buf *out);
 /** A commented TOML file: options with an example or default; LATER options are left out. */
 void xf_conf_put_template(const struct xf_conf_table *table, struct xf_buf *out);
 
-/** TOML with the options that differ from their default, in table order: equal structs, equal text. */
+/** TOML with the options that differ from their default, in table order: equal structs, equal text.
+ */
 void xf_conf_put_toml(const struct xf_conf_table *table, const void *values, struct xf_buf *out);
 
-/** One JSON object, sections as objects; sizes, rates and durations as numbers. */
-void xf_conf_put_json(const struct xf_conf_table *table, const void *values, struct xf_buf *out);
+/** One JSON object, sections as objects; sizes, rates and durations as numbers. The caller's. */
+struct xf_json *xf_conf_to_json(const struct xf_conf_table *table, const void *values);
 
-/* ---- values as text ----------------------------------------------------------------------------- */
+/* ---- values as text -----------------------------------------------------------------------------
+ */
 
 /*
- * Strict: digits, at most three decimals, then a unit, nothing else ("1.5GiB" is exact; "0.1B" is refused).
- * Sizes: B kB MB GB TB PB KiB MiB GiB TiB PiB. Rates: a size unit with "/s", or bit/s kbit/s Mbit/s Gbit/s
- * Tbit/s. Durations: ms s m h d w. False when not of the form or too large for int64_t.
+ * Strict: digits, at most three decimals, then a unit, nothing else ("1.5GiB" is exact; "0.1B" is
+ * refused). Sizes: B kB MB GB TB PB KiB MiB GiB TiB PiB. Rates: a size unit with "/s", or bit/s
+ * kbit/s Mbit/s Gbit/s Tbit/s. Durations: ms s m h d w. False when not of the form or too large for
+ * int64_t.
  */
 bool xf_conf_parse_size(struct xf_str s, uint64_t *bytes);
 bool xf_conf_parse_rate(struct xf_str s, uint64_t *bytes_s);

@@ -5,12 +5,11 @@
  *
  *   ORIGIN_PATH    passed through by a header ([a.b] makes a): one [a] may still define it
  *   ORIGIN_HEADER  defined by [a] or an element of [[a]]: only its own section adds keys
- *   ORIGIN_DOTTED  made by a dotted key: dotted keys of the same section add to it; headers may only
- *                  pass through
- *   ORIGIN_INLINE  written as {...}: closed
+ *   ORIGIN_DOTTED  made by a dotted key: dotted keys of the same section add to it; headers may
+ * only pass through ORIGIN_INLINE  written as {...}: closed
  *
- * An array is open when [[a]] made it: only [[a]] adds to it; one written as [...] is closed. That is
- * kept as cap > 0 or cap == 0: closed arrays are cut to their length when they end.
+ * An array is open when [[a]] made it: only [[a]] adds to it; one written as [...] is closed. That
+ * is kept as cap > 0 or cap == 0: closed arrays are cut to their length when they end.
  *
  * Invariants
  * 1. r->off <= text.len; every step forward is checked against the end through xf_toml_peek().
@@ -26,17 +25,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    BLOCK_SIZE = 16 * 1024,
-    NAME_MAX_SHOWN = 120
-};
+enum { BLOCK_SIZE = 16 * 1024, NAME_MAX_SHOWN = 120 };
 
-enum table_origin {
-    ORIGIN_PATH,
-    ORIGIN_HEADER,
-    ORIGIN_DOTTED,
-    ORIGIN_INLINE
-};
+enum table_origin { ORIGIN_PATH, ORIGIN_HEADER, ORIGIN_DOTTED, ORIGIN_INLINE };
 
 /* A key as it is written: parts between dots. */
 struct key_path {
@@ -45,7 +36,8 @@ struct key_path {
     size_t n;
 };
 
-/* ---- memory ------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------------
+ */
 
 void *xf_toml_alloc(struct xf_toml *doc, size_t size)
 {
@@ -96,7 +88,8 @@ void xf_toml_free(struct xf_toml *doc)
     xf_xfree(doc);
 }
 
-/* ---- the reader --------------------------------------------------------------------------------- */
+/* ---- the reader ---------------------------------------------------------------------------------
+ */
 
 int xf_toml_peek(const struct xf_toml_reader *r, size_t ahead)
 {
@@ -151,8 +144,8 @@ fail_v(struct xf_toml_reader *r, struct xf_toml_pos pos, const char *fmt, va_lis
     if (vsnprintf(text, sizeof(text), fmt, ap) < 0) {
         text[0] = '\0';
     }
-    return XF_FAIL(r->err, XF_E_CONFIG, "%.*s:%u:%u: %s", XF_STR_ARG(r->doc->name), pos.line,
-                   pos.col, text);
+    return XF_FAIL(
+        r->err, XF_E_CONFIG, "%.*s:%u:%u: %s", XF_STR_ARG(r->doc->name), pos.line, pos.col, text);
 }
 
 enum xf_code xf_toml_fail(struct xf_toml_reader *r, const char *fmt, ...)
@@ -164,8 +157,7 @@ enum xf_code xf_toml_fail(struct xf_toml_reader *r, const char *fmt, ...)
     return code;
 }
 
-enum xf_code
-xf_toml_fail_at(struct xf_toml_reader *r, struct xf_toml_pos pos, const char *fmt, ...)
+enum xf_code xf_toml_fail_at(struct xf_toml_reader *r, struct xf_toml_pos pos, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -219,12 +211,12 @@ static enum xf_code unexpected(struct xf_toml_reader *r, const char *wanted)
         return xf_toml_fail(r, "the line ends where %s was expected", wanted);
     }
     if (c < 0x20 || c == 0x7F) {
-        return xf_toml_fail(r, "control character 0x%02X where %s was expected", (unsigned)c,
-                            wanted);
+        return xf_toml_fail(
+            r, "control character 0x%02X where %s was expected", (unsigned)c, wanted);
     }
     if (c >= 0x80) {
-        return xf_toml_fail(r, "a character outside quotes that is not ASCII, where %s was expected",
-                            wanted);
+        return xf_toml_fail(
+            r, "a character outside quotes that is not ASCII, where %s was expected", wanted);
     }
     return xf_toml_fail(r, "'%c' where %s was expected", c, wanted);
 }
@@ -239,12 +231,11 @@ static enum xf_code end_line(struct xf_toml_reader *r)
     return XF_OK;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------- */
+/* ---- tables -------------------------------------------------------------------------------------
+ */
 
-static struct xf_toml_value *new_table(struct xf_toml_reader *r,
-                                       struct xf_toml_pos pos,
-                                       size_t depth,
-                                       enum table_origin origin)
+static struct xf_toml_value *
+new_table(struct xf_toml_reader *r, struct xf_toml_pos pos, size_t depth, enum table_origin origin)
 {
     struct xf_toml_value *v = xf_toml_alloc(r->doc, sizeof(*v));
     v->type = XF_TOML_TABLE;
@@ -257,8 +248,8 @@ static struct xf_toml_value *new_table(struct xf_toml_reader *r,
 static enum xf_code check_depth(struct xf_toml_reader *r, size_t depth)
 {
     if (depth > XF_TOML_DEPTH_MAX) {
-        return xf_toml_fail(r, "more than %d tables and arrays inside each other",
-                            XF_TOML_DEPTH_MAX);
+        return xf_toml_fail(
+            r, "more than %d tables and arrays inside each other", XF_TOML_DEPTH_MAX);
     }
     return XF_OK;
 }
@@ -301,14 +292,12 @@ static enum xf_code add_table(struct xf_toml_reader *r,
     return add_entry(r, parent, key->parts[part], key->pos[part], *out);
 }
 
-static enum xf_code add_item(struct xf_toml_reader *r,
-                             struct xf_toml_value *array,
-                             struct xf_toml_value *item)
+static void
+add_item(struct xf_toml_reader *r, struct xf_toml_value *array, struct xf_toml_value *item)
 {
     struct xf_toml_array *a = &array->array;
     a->items = grow(r->doc, (void *)a->items, a->len, &a->cap, sizeof(*a->items));
     a->items[a->len++] = item;
-    return XF_OK;
 }
 
 static bool is_open_array(const struct xf_toml_value *v)
@@ -321,11 +310,15 @@ static enum xf_code already(struct xf_toml_reader *r,
                             size_t part,
                             const struct xf_toml_entry *first)
 {
-    return xf_toml_fail_at(r, key->pos[part], "'%.*s' is already defined, at line %u",
-                           XF_STR_ARG(xf_str_sub(key->parts[part], 0, 64)), first->pos.line);
+    return xf_toml_fail_at(r,
+                           key->pos[part],
+                           "'%.*s' is already defined, at line %u",
+                           XF_STR_ARG(xf_str_sub(key->parts[part], 0, 64)),
+                           first->pos.line);
 }
 
-/* ---- keys --------------------------------------------------------------------------------------- */
+/* ---- keys ---------------------------------------------------------------------------------------
+ */
 
 static bool is_bare_key(int c)
 {
@@ -372,10 +365,10 @@ static enum xf_code parse_key(struct xf_toml_reader *r, struct key_path *key)
     }
 }
 
-/* ---- values ------------------------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------------------------------
+ */
 
-static enum xf_code
-parse_value(struct xf_toml_reader *r, size_t depth, struct xf_toml_value **out);
+static enum xf_code parse_value(struct xf_toml_reader *r, size_t depth, struct xf_toml_value **out);
 
 static enum xf_code parse_array(struct xf_toml_reader *r, size_t depth, struct xf_toml_value *v)
 {
@@ -388,7 +381,7 @@ static enum xf_code parse_array(struct xf_toml_reader *r, size_t depth, struct x
         }
         struct xf_toml_value *item = NULL;
         XF_TRY(parse_value(r, depth + 1, &item));
-        XF_TRY(add_item(r, v, item));
+        add_item(r, v, item);
         XF_TRY(skip_space(r));
         if (xf_toml_peek(r, 0) == ']') {
             break;
@@ -455,8 +448,7 @@ static enum xf_code parse_inline_table(struct xf_toml_reader *r, struct xf_toml_
     }
 }
 
-static enum xf_code
-parse_value(struct xf_toml_reader *r, size_t depth, struct xf_toml_value **out)
+static enum xf_code parse_value(struct xf_toml_reader *r, size_t depth, struct xf_toml_value **out)
 {
     struct xf_toml_pos pos = xf_toml_pos_here(r);
     int c = xf_toml_peek(r, 0);
@@ -479,7 +471,8 @@ parse_value(struct xf_toml_reader *r, size_t depth, struct xf_toml_value **out)
     return xf_toml_scan_plain(r, v);
 }
 
-/* ---- headers ------------------------------------------------------------------------------------ */
+/* ---- headers ------------------------------------------------------------------------------------
+ */
 
 /* The table that holds a header's last part. */
 static enum xf_code
@@ -538,7 +531,8 @@ open_array_item(struct xf_toml_reader *r, const struct key_path *key, struct xf_
     }
     XF_TRY(check_depth(r, depth + 1));
     *table = new_table(r, key->pos[last], depth + 1, ORIGIN_HEADER);
-    return add_item(r, array, *table);
+    add_item(r, array, *table);
+    return XF_OK;
 }
 
 /* The reader is at '['. *table becomes the table that the following pairs go to. */
@@ -556,7 +550,8 @@ static enum xf_code parse_header(struct xf_toml_reader *r, struct xf_toml_value 
     return array ? open_array_item(r, &key, table) : open_table(r, &key, table);
 }
 
-/* ---- the document ------------------------------------------------------------------------------- */
+/* ---- the document -------------------------------------------------------------------------------
+ */
 
 /* Length of the well-formed UTF-8 sequence at p, 0 if it is not one. */
 static size_t utf8_len(const char *p, size_t len)
@@ -582,8 +577,8 @@ static enum xf_code check_utf8(struct xf_toml_reader *r)
     while (r->off < r->text.len) {
         size_t n = utf8_len(r->text.ptr + r->off, r->text.len - r->off);
         if (n == 0) {
-            return xf_toml_fail(r, "byte 0x%02X: the text is not UTF-8",
-                                (unsigned)xf_toml_peek(r, 0));
+            return xf_toml_fail(
+                r, "byte 0x%02X: the text is not UTF-8", (unsigned)xf_toml_peek(r, 0));
         }
         if (!xf_toml_newline(r)) {
             r->off += n;
@@ -642,8 +637,12 @@ xf_toml_parse(struct xf_str text, struct xf_str name, struct xf_toml **out, stru
     struct xf_toml_reader r = {.text = text, .line = 1, .col = 1, .doc = doc, .err = err};
     *out = NULL;
     if (text.len > XF_TOML_INPUT_MAX) {
-        return XF_FAIL(err, XF_E_CONFIG, "%.*s: %zu bytes; at most %d are read",
-                       XF_STR_ARG(doc->name), text.len, XF_TOML_INPUT_MAX);
+        return XF_FAIL(err,
+                       XF_E_CONFIG,
+                       "%.*s: %zu bytes; at most %d are read",
+                       XF_STR_ARG(doc->name),
+                       text.len,
+                       XF_TOML_INPUT_MAX);
     }
     doc->root = new_table(&r, (struct xf_toml_pos){1, 1}, 0, ORIGIN_HEADER);
     r.c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -702,7 +701,7 @@ static int64_t days_of(int year, int month, int day)
 
 int64_t xf_toml_time_ms(const struct xf_toml_time *t)
 {
-    int64_t minutes = days_of(t->year, t->month, t->day) * 1440 + t->hour * 60 + t->minute -
-                      t->offset_min;
+    int64_t minutes =
+        days_of(t->year, t->month, t->day) * 1440 + t->hour * 60 + t->minute - t->offset_min;
     return (minutes * 60 + t->second) * 1000 + t->nanosecond / 1000000;
 }

@@ -1,9 +1,9 @@
 /*
  * toml.h - a strict TOML 1.0 reader: a text in, a tree of values with their places out.
  *
- * Everything the standard forbids is refused: bare carriage returns, bytes that are not UTF-8, leading
- * zeros, a key or table defined twice, numbers that do not fit. Errors read
- * "FILE:LINE:COL: what is wrong"; lines and columns count from 1, columns in characters.
+ * Everything the standard forbids is refused: bare carriage returns, bytes that are not UTF-8,
+ * leading zeros, a key or table defined twice, numbers that do not fit. Errors read "FILE:LINE:COL:
+ * what is wrong"; lines and columns count from 1, columns in characters.
  *
  * Bounded: input size, keys in one table and nesting, by the limits below. A parse reads no file,
  * clock or locale. A document is immutable after the parse, so several threads may read it.
@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 #define XF_TOML_INPUT_MAX (1024 * 1024) /* bytes of text */
-#define XF_TOML_DEPTH_MAX 64            /* tables and arrays inside each other, dotted keys included */
-#define XF_TOML_KEYS_MAX  4096          /* keys in one table */
+#define XF_TOML_DEPTH_MAX 64   /* tables and arrays inside each other, dotted keys included */
+#define XF_TOML_KEYS_MAX  4096 /* keys in one table */
 
 enum xf_toml_type {
     XF_TOML_STRING,
@@ -57,8 +57,8 @@ struct xf_toml_value;
 
 /* One key of a table, in the order of the text. */
 struct xf_toml_entry {
-    struct xf_str key;       /* decoded: the text between quotes, escapes resolved */
-    struct xf_toml_pos pos;  /* of the key */
+    struct xf_str key;      /* decoded: the text between quotes, escapes resolved */
+    struct xf_toml_pos pos; /* of the key */
     struct xf_toml_value *value;
 };
 

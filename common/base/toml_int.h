@@ -1,5 +1,6 @@
 /*
- * toml_int.h - what toml.c (document, keys, tables) and toml_scan.c (single values) share; private to both.
+ * toml_int.h - what toml.c (document, keys, tables) and toml_scan.c (single values) share; private
+ * to both.
  */
 #ifndef XF_BASE_TOML_INT_H
 #define XF_BASE_TOML_INT_H
@@ -56,7 +57,8 @@ xf_toml_fail(struct xf_toml_reader *r, const char *fmt, ...);
 __attribute__((format(printf, 3, 4))) enum xf_code
 xf_toml_fail_at(struct xf_toml_reader *r, struct xf_toml_pos pos, const char *fmt, ...);
 
-/* Read one string at an opening quote; `multiline` allows the triple-quoted forms (keys do not have them). */
+/* Read one string at an opening quote; `multiline` allows the triple-quoted forms (keys do not have
+ * them). */
 enum xf_code xf_toml_scan_string(struct xf_toml_reader *r, bool multiline, struct xf_str *out);
 
 /* Read a boolean, number, date or time into `v`; stops after its last character. */

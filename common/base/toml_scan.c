@@ -1,9 +1,9 @@
 /*
  * toml_scan.c - single TOML values: strings, numbers, booleans, dates and times.
  *
- * A plain value is first cut out as a word (every character that any of them may hold), then the whole
- * word must fit one grammar. So nothing is read past, and "1.2.3" or "truee" is one wrong word, not a
- * value with something behind it.
+ * A plain value is first cut out as a word (every character that any of them may hold), then the
+ * whole word must fit one grammar. So nothing is read past, and "1.2.3" or "truee" is one wrong
+ * word, not a value with something behind it.
  */
 #include "common/base/toml_int.h"
 
@@ -31,7 +31,8 @@ static int hex_value(int c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* ---- strings ------------------------------------------------------------------------------------ */
+/* ---- strings ------------------------------------------------------------------------------------
+ */
 
 struct text_out {
     char *p;
@@ -70,8 +71,8 @@ static enum xf_code scan_code_point(struct xf_toml_reader *r, size_t digits, str
     for (size_t i = 0; i < digits; i++) {
         int v = hex_value(xf_toml_peek(r, i));
         if (v < 0) {
-            return xf_toml_fail(r, "a \\%c escape needs %zu hexadecimal digits",
-                                digits == 4 ? 'u' : 'U', digits);
+            return xf_toml_fail(
+                r, "a \\%c escape needs %zu hexadecimal digits", digits == 4 ? 'u' : 'U', digits);
         }
         cp = (cp << 4) | (uint32_t)v;
     }
@@ -95,15 +96,17 @@ static enum xf_code scan_escape(struct xf_toml_reader *r, struct text_out *o)
     }
     const char *at = c > 0 ? strchr(from, c) : NULL;
     if (at == NULL) {
-        return xf_toml_fail(r, "unknown escape in a string; known are "
-                               "\\b \\t \\n \\f \\r \\\" \\\\ \\uXXXX \\UXXXXXXXX");
+        return xf_toml_fail(r,
+                            "unknown escape in a string; known are "
+                            "\\b \\t \\n \\f \\r \\\" \\\\ \\uXXXX \\UXXXXXXXX");
     }
     put_byte(o, to[at - from]);
     r->off += 2;
     return XF_OK;
 }
 
-/* A backslash at a line's end swallows the line end and all blanks after it; false if it is none. */
+/* A backslash at a line's end swallows the line end and all blanks after it; false if it is none.
+ */
 static bool skip_line_join(struct xf_toml_reader *r)
 {
     size_t ahead = 1;
@@ -130,8 +133,8 @@ static enum xf_code scan_literal_byte(struct xf_toml_reader *r, struct text_out 
 {
     int c = xf_toml_peek(r, 0);
     if ((c < 0x20 && c != '\t') || c == 0x7F) {
-        return xf_toml_fail(r, "control character 0x%02X in a string; write it as an escape",
-                            (unsigned)c);
+        return xf_toml_fail(
+            r, "control character 0x%02X in a string; write it as an escape", (unsigned)c);
     }
     put_byte(o, c);
     r->off++;
@@ -158,8 +161,8 @@ static enum xf_code scan_single_line(struct xf_toml_reader *r, int quote, struct
 }
 
 /*
- * A run of quotes in a triple-quoted string: 3 close it, and up to 2 before those belong to the text.
- * True when it closed.
+ * A run of quotes in a triple-quoted string: 3 close it, and up to 2 before those belong to the
+ * text. True when it closed.
  */
 static bool scan_quote_run(struct xf_toml_reader *r, int quote, struct text_out *o)
 {
@@ -240,7 +243,8 @@ enum xf_code xf_toml_scan_string(struct xf_toml_reader *r, bool multiline, struc
     return XF_OK;
 }
 
-/* ---- words -------------------------------------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------------------------------
+ */
 
 /* A plain value's characters, ended by NUL; the underscores of numbers are still in it. */
 struct word {
@@ -259,8 +263,8 @@ static enum xf_code append_word(struct xf_toml_reader *r, struct word *w)
 {
     while (is_word_byte(xf_toml_peek(r, 0))) {
         if (w->len == WORD_MAX - 1) {
-            return xf_toml_fail_at(r, w->pos, "the value is longer than %d characters",
-                                   WORD_MAX - 1);
+            return xf_toml_fail_at(
+                r, w->pos, "the value is longer than %d characters", WORD_MAX - 1);
         }
         w->text[w->len++] = (char)xf_toml_peek(r, 0);
         r->off++;
@@ -289,7 +293,8 @@ static enum xf_code bad_word(struct xf_toml_reader *r, const struct word *w, con
     return xf_toml_fail_at(r, w->pos, "'%.*s' %s", SHOWN_MAX, w->text, why);
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------ */
+/* ---- numbers ------------------------------------------------------------------------------------
+ */
 
 static bool is_digit_of(int c, int base)
 {
@@ -307,11 +312,8 @@ static size_t digit_run(const char *p, int base)
     return n > 0 && p[n - 1] == '_' ? 0 : n;
 }
 
-static enum xf_code scan_int(struct xf_toml_reader *r,
-                             const struct word *w,
-                             int base,
-                             size_t from,
-                             struct xf_toml_value *v)
+static enum xf_code scan_int(
+    struct xf_toml_reader *r, const struct word *w, int base, size_t from, struct xf_toml_value *v)
 {
     bool negative = w->text[0] == '-';
     uint64_t limit = (uint64_t)INT64_MAX + (negative ? 1U : 0U);
@@ -331,7 +333,8 @@ static enum xf_code scan_int(struct xf_toml_reader *r,
     return XF_OK;
 }
 
-static enum xf_code scan_radix(struct xf_toml_reader *r, const struct word *w, struct xf_toml_value *v)
+static enum xf_code
+scan_radix(struct xf_toml_reader *r, const struct word *w, struct xf_toml_value *v)
 {
     int base = 2;
     if (w->text[1] == 'x') {
@@ -345,7 +348,8 @@ static enum xf_code scan_radix(struct xf_toml_reader *r, const struct word *w, s
     return scan_int(r, w, base, 2, v);
 }
 
-static enum xf_code scan_float(struct xf_toml_reader *r, const struct word *w, struct xf_toml_value *v)
+static enum xf_code
+scan_float(struct xf_toml_reader *r, const struct word *w, struct xf_toml_value *v)
 {
     char digits[WORD_MAX];
     size_t n = 0;
@@ -376,7 +380,8 @@ static bool scan_special_float(const struct word *w, struct xf_toml_value *v)
     return true;
 }
 
-static enum xf_code scan_number(struct xf_toml_reader *r, const struct word *w, struct xf_toml_value *v)
+static enum xf_code
+scan_number(struct xf_toml_reader *r, const struct word *w, struct xf_toml_value *v)
 {
     const char *p = w->text;
     if (p[0] == '0' && (p[1] == 'x' || p[1] == 'o' || p[1] == 'b')) {
@@ -414,7 +419,8 @@ static enum xf_code scan_number(struct xf_toml_reader *r, const struct word *w, 
                         : bad_word(r, w, "is not a value (strings stand in quotes)");
 }
 
-/* ---- dates and times ---------------------------------------------------------------------------- */
+/* ---- dates and times ----------------------------------------------------------------------------
+ */
 
 /* Read `n` digits at *p; false if they are not there. */
 static bool take_digits(const char **p, int n, int *out)
@@ -469,8 +475,8 @@ static bool take_fraction(const char **p, struct xf_toml_time *t)
 static bool take_time(const char **p, struct xf_toml_time *t)
 {
     return take_digits(p, 2, &t->hour) && take_char(p, ':') && take_digits(p, 2, &t->minute) &&
-           take_char(p, ':') && take_digits(p, 2, &t->second) && t->hour <= 23 &&
-           t->minute <= 59 && t->second <= 60 && take_fraction(p, t);
+           take_char(p, ':') && take_digits(p, 2, &t->second) && t->hour <= 23 && t->minute <= 59 &&
+           t->second <= 60 && take_fraction(p, t);
 }
 
 static bool take_offset(const char **p, struct xf_toml_time *t)

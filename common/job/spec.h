@@ -1,12 +1,13 @@
 /*
  * spec.h - a job as its migrate.toml says it: parsed, checked, complete with defaults.
  *
- * The TOML text is what is sent and stored; every program parses it with this module, so all mean the
- * same. A spec is immutable after the parse: threads may share it. Buckets, prefixes and keys are bytes;
- * nothing here normalises a path. No secret is in a spec: it names profiles and environment variables.
+ * The TOML text is what is sent and stored; every program parses it with this module, so all mean
+ * the same. A spec is immutable after the parse: threads may share it. Buckets, prefixes and keys
+ * are bytes; nothing here normalises a path. No secret is in a spec: it names profiles and
+ * environment variables.
  *
- * Every error names "FILE:LINE:COL". Unknown keys are errors; keys of later versions are refused as not
- * supported yet.
+ * Every error names "FILE:LINE:COL". Unknown keys are errors; keys of later versions are refused as
+ * not supported yet.
  */
 #ifndef XF_JOB_SPEC_H
 #define XF_JOB_SPEC_H
@@ -26,11 +27,7 @@
 #define XF_JOB_KEY_MAX      1024 /* bytes of an S3 key */
 #define XF_JOB_ATTEMPTS_MAX 1000
 
-enum xf_job_mode {
-    XF_JOB_MODE_AUTO,
-    XF_JOB_MODE_SERVER,
-    XF_JOB_MODE_RELAY
-};
+enum xf_job_mode { XF_JOB_MODE_AUTO, XF_JOB_MODE_SERVER, XF_JOB_MODE_RELAY };
 
 enum xf_job_exists {
     XF_JOB_EXISTS_SKIP_SAME,
@@ -39,11 +36,7 @@ enum xf_job_exists {
     XF_JOB_EXISTS_FAIL
 };
 
-enum xf_job_tags {
-    XF_JOB_TAGS_BEST_EFFORT,
-    XF_JOB_TAGS_REQUIRED,
-    XF_JOB_TAGS_NONE
-};
+enum xf_job_tags { XF_JOB_TAGS_BEST_EFFORT, XF_JOB_TAGS_REQUIRED, XF_JOB_TAGS_NONE };
 
 enum xf_job_verify {
     XF_JOB_VERIFY_ETAG,
@@ -54,9 +47,11 @@ enum xf_job_verify {
 };
 
 enum xf_job_vanished { /* what an object gone since the listing does to the job's end */
-    XF_JOB_VANISHED_OK,
-    XF_JOB_VANISHED_FAIL
+                       XF_JOB_VANISHED_OK,
+                       XF_JOB_VANISHED_FAIL
 };
+
+struct xf_json;
 
 struct xf_job_url {
     struct xf_str text;   /* as written */
@@ -66,9 +61,11 @@ struct xf_job_url {
 
 struct xf_job_side {
     const struct xf_job_url *urls;
-    size_t n_urls;          /* at least 1; the destination has as many as the source */
-    struct xf_str region;   /* empty: from the environment or profile (AWS), or us-east-1 (endpoint) */
-    struct xf_str endpoint; /* empty: AWS; else scheme://host[:port][/base], lower case, no final '/' */
+    size_t n_urls; /* at least 1; the destination has as many as the source */
+    struct xf_str
+        region; /* empty: from the environment or profile (AWS), or us-east-1 (endpoint) */
+    struct xf_str
+        endpoint; /* empty: AWS; else scheme://host[:port][/base], lower case, no final '/' */
     bool is_path_style;
     bool requester_pays;
     struct xf_str profile;        /* empty: the default chain */
@@ -100,8 +97,8 @@ struct xf_job_spec {
     uint64_t multipart_threshold; /* objects of this size or more go in parts */
     int if_exists;                /* enum xf_job_exists */
     bool metadata;
-    int tags;   /* enum xf_job_tags */
-    int verify; /* enum xf_job_verify */
+    int tags;                   /* enum xf_job_tags */
+    int verify;                 /* enum xf_job_verify */
     uint64_t bandwidth_bytes_s; /* 0: no limit */
     int64_t in_flight;          /* requests per agent; 0: found by itself */
     int64_t attempts;           /* per object over all passes */
@@ -114,15 +111,19 @@ struct xf_job_spec {
  * Parse and check a job. `name` is the file's name for errors.
  * Errors: XF_E_CONFIG, XF_E_UNSUPPORTED; both end a program with exit 2.
  */
-XF_MUST_CHECK enum xf_code
-xf_job_spec_parse(struct xf_str text, struct xf_str name, struct xf_job_spec **out, struct xf_err *err);
+XF_MUST_CHECK enum xf_code xf_job_spec_parse(struct xf_str text,
+                                             struct xf_str name,
+                                             struct xf_job_spec **out,
+                                             struct xf_err *err);
 void xf_job_spec_free(struct xf_job_spec *s);
 XF_AUTO_DEFINE(xf_job_spec, xf_job_spec_free)
 
-/** Can the destination's service read the source's bucket itself? One endpoint URL, or AWS in one partition. */
+/** Can the destination's service read the source's bucket itself? One endpoint URL, or AWS in one
+ * partition. */
 bool xf_job_spec_is_same_service(const struct xf_job_spec *s);
 
-/** The AWS partition of a side ("aws", "aws-cn", "aws-us-gov", "aws-eusc"), or NULL when it is not AWS. */
+/** The AWS partition of a side ("aws", "aws-cn", "aws-us-gov", "aws-eusc"), or NULL when it is not
+ * AWS. */
 const char *xf_job_side_partition(const struct xf_job_side *side);
 
 /** Default of path_style for an endpoint: true unless it is empty (AWS) or Amazon's. */
@@ -130,9 +131,11 @@ bool xf_job_default_path_style(struct xf_str endpoint);
 
 /**
  * Destination key of a source key: url's source prefix cut off, its destination prefix put before.
- * `url_idx` counts in source.urls; `key` starts with that url's prefix (asserted). `out` is emptied first.
+ * `url_idx` counts in source.urls; `key` starts with that url's prefix (asserted). `out` is emptied
+ * first.
  *
- * Errors: XF_E_LIMIT  the destination key is empty or above XF_JOB_KEY_MAX bytes: this object fails.
+ * Errors: XF_E_LIMIT  the destination key is empty or above XF_JOB_KEY_MAX bytes: this object
+ * fails.
  */
 XF_MUST_CHECK enum xf_code xf_job_spec_map_key(const struct xf_job_spec *s,
                                                size_t url_idx,
@@ -144,9 +147,10 @@ XF_MUST_CHECK enum xf_code xf_job_spec_map_key(const struct xf_job_spec *s,
  * Does [select] want this object? `rel` is the key after its url's prefix.
  * start_ms: the job's start (Unix time), from which ages count back; the same in every pass.
  *
- * Globs match the whole of `rel`: `*` any bytes, '/' too; `?` one character; `[a-z]`, `[!a-z]` one of a
- * set; `\` takes the next character as it is. An exclude wins over an include. Sizes are inclusive;
- * newer_than takes mtime >= its moment, older_than mtime < its moment, so the two never lose an object.
+ * Globs match the whole of `rel`: `*` any bytes, '/' too; `?` one character; `[a-z]`, `[!a-z]` one
+ * of a set; `\` takes the next character as it is. An exclude wins over an include. Sizes are
+ * inclusive; newer_than takes mtime >= its moment, older_than mtime < its moment, so the two never
+ * lose an object.
  */
 bool xf_job_spec_selects(const struct xf_job_spec *s,
                          struct xf_str rel,
@@ -164,8 +168,8 @@ void xf_job_spec_put_canonical(const struct xf_job_spec *s, struct xf_buf *out);
 /** Hexadecimal SHA-256 of the canonical text: equal jobs, equal hash. NUL-ended. */
 void xf_job_spec_hash(const struct xf_job_spec *s, char out[65]);
 
-/** One JSON object with every effective value, sections as objects. */
-void xf_job_spec_put_json(const struct xf_job_spec *s, struct xf_buf *out);
+/** One JSON object with every effective value, sections as objects. The caller's. */
+struct xf_json *xf_job_spec_to_json(const struct xf_job_spec *s);
 
 /** The commented migrate.toml of `xferctl generate`. It parses. */
 void xf_job_spec_put_template(struct xf_buf *out);
