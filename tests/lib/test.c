@@ -1,5 +1,5 @@
 /*
- * test_seed.c - the seed of a test run, printed and replayable, and the filter.
+ * test.c - the seed of a test run, printed and replayable, and the filter.
  */
 #include "tests/lib/test.h"
 

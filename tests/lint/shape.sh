@@ -1,0 +1,32 @@
+#!/bin/bash
+# shape.sh - each file opens by saying what it is, headers are guarded, and sizes stay within bounds.
+# shellcheck source=tests/lint/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+c_max=800
+h_max=200
+
+while IFS= read -r file; do
+    name=${file##*/}
+    { IFS= read -r first && IFS= read -r second; } <"$file" || true
+    if [ "$first" != '/*' ] || [[ "$second" != " * $name - "* ]]; then
+        finding "$file:1" "must open with a comment ' * $name - what it is'"
+    fi
+    lines=$(wc -l <"$file")
+    case "$name" in
+    *.c) [ "$lines" -le $c_max ] || finding "$file:$lines" "more than $c_max lines" ;;
+    *.h)
+        [ "$lines" -le $h_max ] || finding "$file:$lines" "a header of more than $h_max lines"
+        stem=${name%.h}
+        grep -qE "^#ifndef XF_[A-Z0-9_]*${stem^^}_H\$" "$file" ||
+            finding "$file:1" "no include guard XF_<FOLDER>_${stem^^}_H"
+        ;;
+    esac
+    case "$name" in
+    util.[ch] | utils.[ch] | misc.[ch] | helper.[ch] | helpers.[ch] | common.[ch])
+        finding "$file:1" "name the file for what it holds"
+        ;;
+    esac
+done < <(c_files)
+
+finish
