@@ -63,7 +63,7 @@ static void program_output_and_status_are_collected(void **state)
 static void ready_words_are_read_and_a_kill_is_seen(void **state)
 {
     (void)state;
-    /* "$1" is 3, the descriptor; read waits for ever on the pipe that it holds itself. */
+    /* "$1" is 3, the descriptor. It stops itself, so that it cannot end before the kill. */
     const char *const argv[] = {"/bin/bash",
                                 "-c",
                                 "echo ready 4711 http=127.0.0.1:80 >&$1; exec 3>&-; kill -STOP $$",
