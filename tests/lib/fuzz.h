@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns 0; a finding is a crash. Called by libFuzzer, or by fuzz_replay.c for each corpus file.
+/* The name is from libFuzzer. Returns 0; a finding is a crash. Called by libFuzzer, or by
+ * fuzz_replay.c for each corpus file.
  */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size); /* NOLINT: the name is libFuzzer's */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #endif

@@ -50,7 +50,7 @@ static int run_folder(const char *path)
     }
     int count = 0;
     const struct dirent *e;
-    while (count >= 0 && (e = readdir(d)) != NULL) { /* NOLINT(concurrency-mt-unsafe): one thread */
+    while (count >= 0 && (e = readdir(d)) != NULL) {
         if (e->d_name[0] == '.') {
             continue;
         }

@@ -24,8 +24,6 @@
 
 enum { CHILD_READY_FD = 3, READY_LINE_MAX = 4096, TAIL_BYTES = 4000, EXIT_NO_EXEC = 127 };
 
-extern char **environ;
-
 struct xf_proc {
     pid_t pid;
     bool ended;
@@ -50,7 +48,7 @@ struct launch {
 const char *xf_proc_program(const char *name)
 {
     static char path[PATH_MAX];
-    const char *dir = getenv("XF_BIN_DIR"); /* NOLINT(concurrency-mt-unsafe): never set by tests */
+    const char *dir = getenv("XF_BIN_DIR");
     if (dir == NULL) {
         fail_msg("XF_BIN_DIR is not set: run the test through ctest");
     }

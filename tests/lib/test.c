@@ -14,14 +14,14 @@ static int seed_known;
 uint64_t xf_test_seed(void)
 {
     if (!seed_known) {
-        const char *text = getenv("XF_SEED"); /* NOLINT(concurrency-mt-unsafe): before any thread */
+        const char *text = getenv("XF_SEED");
         if (text != NULL && text[0] != '\0') {
             char *end = NULL;
             errno = 0;
             seed = strtoull(text, &end, 0);
             if (errno != 0 || *end != '\0') {
                 fprintf(stderr, "XF_SEED is not a number: '%s'\n", text);
-                exit(2); /* NOLINT(concurrency-mt-unsafe): before any thread */
+                exit(2);
             }
         } else {
             struct timespec ts;
@@ -36,8 +36,8 @@ uint64_t xf_test_seed(void)
 void xf_test_start(const char *group)
 {
     printf("%s: XF_SEED=%llu\n", group, (unsigned long long)xf_test_seed());
-    (void)fflush(stdout);                          /* a child of fork must not print it again */
-    const char *filter = getenv("XF_TEST_FILTER"); /* NOLINT(concurrency-mt-unsafe) as above */
+    (void)fflush(stdout); /* a child of fork must not print it again */
+    const char *filter = getenv("XF_TEST_FILTER");
     if (filter != NULL && filter[0] != '\0') {
         cmocka_set_test_filter(filter);
     }

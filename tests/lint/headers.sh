@@ -18,7 +18,7 @@ check_header() {
 }
 export -f check_header
 
-c_files -name '*.h' | xargs -d '\n' -P "$(nproc)" -n 1 bash -c 'check_header "$1"' check ||
+c_files | grep '[.]h$' | xargs -d '\n' -P "$(nproc)" -n 1 bash -c 'check_header "$1"' check ||
     finding "headers" "see above"
 
 finish

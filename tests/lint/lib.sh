@@ -5,13 +5,13 @@ cd "$(dirname "$0")/../.."
 
 findings=0
 
-# c_files [find arguments]: the project's C files, sorted, one a line.
+# c_files: the project's C files, sorted, one a line.
 c_files() {
     local folders=() folder
     for folder in common proto coordinator agent ctl tests; do
         [ ! -d "$folder" ] || folders+=("$folder")
     done
-    find "${folders[@]}" -type f -name '*.[ch]' "$@" | LC_ALL=C sort
+    find "${folders[@]}" -type f -name '*.[ch]' | LC_ALL=C sort
 }
 
 # text_files: every text file of the project, one a line.

@@ -8,10 +8,10 @@ h_max=200
 
 while IFS= read -r file; do
     name=${file##*/}
-    { IFS= read -r first && IFS= read -r second; } <"$file" || true
-    if [ "$first" != '/*' ] || [[ "$second" != " * $name - "* ]]; then
-        finding "$file:1" "must open with a comment ' * $name - what it is'"
-    fi
+    # One line, or a block whose second line begins with the file's name: "name - what it is".
+    opening=$(head -n 2 "$file" | tr '\n' ' ')
+    [[ "$opening" =~ ^/\*\ (\ \*\ )?"$name"(:|\ -)\ . ]] ||
+        finding "$file:1" "must open with a comment '$name - what it is'"
     lines=$(wc -l <"$file")
     case "$name" in
     *.c) [ "$lines" -le $c_max ] || finding "$file:$lines" "more than $c_max lines" ;;
@@ -27,6 +27,6 @@ while IFS= read -r file; do
         finding "$file:1" "name the file for what it holds"
         ;;
     esac
-done < <(c_files)
+done <<<"$(c_files)"
 
 finish

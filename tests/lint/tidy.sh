@@ -37,7 +37,14 @@ tidy_one() {
         return 1
     fi
 }
-export -f tidy_one
+
+# tidy_line LINE: the same from one line of list_commands.
+tidy_line() {
+    local words
+    read -ra words <<<"$1"
+    tidy_one "${words[@]}"
+}
+export -f tidy_one tidy_line
 
 # Each line: the file relative to the root, then its definitions and include folders.
 list_commands() {
@@ -54,7 +61,7 @@ list_commands | while IFS= read -r line; do
     if [ -z "$wanted" ] || grep -qxF -- "$file" <<<"$wanted"; then
         printf '%s\n' "$line"
     fi
-done | tr '\n' '\0' | xargs -0 -r -P "$(nproc)" -n 1 bash -c 'read -ra w <<<"$1"; tidy_one "${w[@]}"' tidy ||
+done | tr '\n' '\0' | xargs -0 -r -P "$(nproc)" -n 1 bash -c 'tidy_line "$1"' tidy ||
     finding "clang-tidy" "see above"
 
 finish
