@@ -137,7 +137,7 @@ struct xf_toml_pos xf_toml_pos_here(struct xf_toml_reader *r)
     return (struct xf_toml_pos){.line = r->line, .col = r->col};
 }
 
-static enum xf_code
+__attribute__((format(printf, 3, 0))) static enum xf_code
 fail_v(struct xf_toml_reader *r, struct xf_toml_pos pos, const char *fmt, va_list ap)
 {
     char text[256];
