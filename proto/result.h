@@ -3,9 +3,9 @@
  *
  * A result is a set of records by the object's index in the manifest; objects without a record are
  * pending. A delta (what a checkpoint carries) has the same form, with fewer records. Merging is
- * safe to repeat: the first final outcome of an object stays, and `attempts` only grows, so a
- * delta merged twice changes nothing the second time.
- * Threads: no state outside the caller's structures.
+ * safe to repeat: the first final outcome of an object stays, and attempts and through_bytes only
+ * grow, so a delta merged twice changes nothing the second time. Threads: no state outside the
+ * caller's structures.
  */
 #ifndef XF_PROTO_RESULT_H
 #define XF_PROTO_RESULT_H
