@@ -62,8 +62,10 @@ static inline struct xf_list *xf_list_pop_front(struct xf_list *l)
     return n;
 }
 /* The node may be removed inside the loop. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): `node` is declared here */
 #define XF_LIST_FOREACH(node, list)                                                   \
     for (struct xf_list *node = (list)->next, *xf_next_ = node->next; node != (list); \
          node = xf_next_, xf_next_ = node->next)
+/* NOLINTEND(bugprone-macro-parentheses): as above */
 
 #endif

@@ -44,8 +44,8 @@ bool xf_log_wants(enum xf_log_level level)
 
 enum xf_code xf_log_init_env(struct xf_err *err)
 {
-    const char *level = getenv("XFER_LOG");
-    const char *format = getenv("XFER_LOG_FORMAT");
+    const char *level = getenv("XFER_LOG");         /* NOLINT(concurrency-mt-unsafe): at start */
+    const char *format = getenv("XFER_LOG_FORMAT"); /* NOLINT(concurrency-mt-unsafe): at start */
 
     if (level != NULL && level[0] != '\0') {
         size_t i = 0;

@@ -150,28 +150,43 @@ bool xf_str_i64(struct xf_str s, int64_t *out)
     return true;
 }
 
-/* Length of the well-formed sequence at s[i], 0 when ill-formed (Unicode 15, table 3-7). */
+/* Lead bytes of UTF-8 with the length and the bounds of the second byte (Unicode 15, table 3-7). */
+static const struct utf8_row {
+    unsigned char first;
+    unsigned char last;
+    unsigned char len;
+    unsigned char second_lo;
+    unsigned char second_hi;
+} utf8_rows[] = {
+    {0x00, 0x7f, 1, 0x00, 0x00},
+    {0xc2, 0xdf, 2, 0x80, 0xbf},
+    {0xe0, 0xe0, 3, 0xa0, 0xbf},
+    {0xe1, 0xec, 3, 0x80, 0xbf},
+    {0xed, 0xed, 3, 0x80, 0x9f}, /* no surrogates */
+    {0xee, 0xef, 3, 0x80, 0xbf},
+    {0xf0, 0xf0, 4, 0x90, 0xbf},
+    {0xf1, 0xf3, 4, 0x80, 0xbf},
+    {0xf4, 0xf4, 4, 0x80, 0x8f}, /* at most U+10FFFF */
+};
+
+/* Length of the well-formed sequence at s[i], 0 when ill-formed. */
 static size_t utf8_len(struct xf_str s, size_t i)
 {
     unsigned char c = (unsigned char)s.ptr[i];
-    size_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
-
-    if (n == 0 || i + n > s.len) {
+    const struct utf8_row *row = utf8_rows;
+    while (row < utf8_rows + XF_ARRAY_LEN(utf8_rows) && c > row->last) {
+        row++;
+    }
+    if (row == utf8_rows + XF_ARRAY_LEN(utf8_rows) || c < row->first || row->len > s.len - i) {
         return 0;
     }
-    for (size_t k = 1; k < n; k++) {
+    for (size_t k = 1; k < row->len; k++) {
         unsigned char d = (unsigned char)s.ptr[i + k];
-        unsigned char lo = 0x80;
-        unsigned char hi = 0xbf;
-        if (k == 1) {
-            lo = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
-            hi = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
-        }
-        if (d < lo || d > hi) {
+        if (d < (k == 1 ? row->second_lo : 0x80) || d > (k == 1 ? row->second_hi : 0xbf)) {
             return 0;
         }
     }
-    return n;
+    return row->len;
 }
 
 bool xf_str_is_utf8(struct xf_str s)
