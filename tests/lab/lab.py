@@ -1,0 +1,385 @@
+"""lab.py - whole programs on loopback for the demo and the integration tests.
+
+A Lab owns a temporary folder and every process that it started: they end with it. Secrets that it
+hands to the programs are searched for, at the end, in everything that the programs wrote.
+
+Environment: XF_BIN_DIR (folder of the programs), XF_SEED (printed; replays a run), XF_KEEP_TMP (keep the folder).
+"""
+
+import json
+import os
+import random
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("XF_BIN_DIR") or os.path.join(ROOT, "build", "release", "bin")
+ENDS = ("completed", "completed_with_failures", "failed", "cancelled")
+
+SRC_KEY, SRC_SECRET = "AKIDSOURCE0000000001", "SECRETSOURCEkW3vT9qLmZ2xYb7NcR5d"
+DST_KEY, DST_SECRET = "AKIDTARGET0000000002", "SECRETTARGETpQ8sJ4hVgF6wXe1KuM0a"
+
+
+class Failed(Exception):
+    """A check that did not hold."""
+
+
+def check(cond, text):
+    if not cond:
+        raise Failed(text)
+
+
+def seed():
+    s = int(os.environ.get("XF_SEED") or random.SystemRandom().randrange(1 << 32))
+    print(f"XF_SEED={s}", flush=True)
+    return s
+
+
+def free_port():
+    """A port below the kernel's own range, so that no outgoing connection takes it meanwhile."""
+    rng = random.SystemRandom()
+    for _ in range(1000):
+        port = rng.randrange(20000, 32000)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise Failed("no free port")
+
+
+def wait_for(what, cond, timeout):
+    """The first true value of cond(); an error after timeout seconds."""
+    end = time.monotonic() + timeout
+    while True:
+        v = cond()
+        if v:
+            return v
+        if time.monotonic() > end:
+            raise Failed(f"waited {timeout} s in vain for: {what}")
+        time.sleep(0.02)
+
+
+class Proc:
+    """One program. With ready=True it is waited for by --ready-fd."""
+
+    def __init__(self, lab, name, argv, env=None, ready=True, timeout=30):
+        self.lab, self.name, self.argv = lab, name, argv
+        self.log_path = os.path.join(lab.dir, name + ".log")
+        self.env = dict(lab.env, **(env or {}))
+        self.popen = None
+        self.words = {}
+        self.ready = ready
+        self.timeout = timeout
+        self.start()
+
+    def start(self):
+        argv = list(self.argv)
+        pass_fds = ()
+        if self.ready:
+            r, w = os.pipe()
+            argv += ["--ready-fd", str(w)]
+            pass_fds = (w,)
+        with open(self.log_path, "ab") as log:
+            self.popen = subprocess.Popen(
+                argv, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.env, pass_fds=pass_fds
+            )
+        if self.ready:
+            os.close(w)
+            try:
+                self._read_ready(r)
+            finally:
+                os.close(r)
+        return self
+
+    def _read_ready(self, fd):
+        text = b""
+        end = time.monotonic() + self.timeout
+        while b"\n" not in text:
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([fd], [], [], left)[0]:
+                raise Failed(f"{self.name} was not ready after {self.timeout} s\n{self.tail()}")
+            got = os.read(fd, 4096)
+            if not got:
+                self.popen.wait()
+                raise Failed(f"{self.name} ended before it was ready, status {self.popen.returncode}\n{self.tail()}")
+            text += got
+        for word in text.decode().split()[1:]:
+            k, _, v = word.partition("=")
+            self.words[k if v else "port"] = v or k
+
+    def tail(self, n=3000):
+        try:
+            with open(self.log_path, "rb") as f:
+                return f.read()[-n:].decode(errors="replace")
+        except OSError:
+            return ""
+
+    @property
+    def pid(self):
+        return self.popen.pid
+
+    def alive(self):
+        return self.popen.poll() is None
+
+    def kill(self, sig=signal.SIGKILL):
+        if self.alive():
+            self.popen.send_signal(sig)
+        if sig == signal.SIGKILL:
+            self.popen.wait()
+
+    def stop(self, timeout=30):
+        """SIGTERM and wait; gives the exit status."""
+        if self.alive():
+            self.popen.send_signal(signal.SIGTERM)
+        try:
+            return self.popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise Failed(f"{self.name} did not stop within {timeout} s of SIGTERM\n{self.tail()}") from None
+
+    def peak_kib(self):
+        """Highest resident memory so far."""
+        with open(f"/proc/{self.pid}/status", encoding="ascii") as f:
+            return int(re.search(r"VmHWM:\s+(\d+)", f.read()).group(1))
+
+
+class S3d(Proc):
+    """tests/s3d with its admin interface."""
+
+    def __init__(self, lab, name, *args, keys=((SRC_KEY, SRC_SECRET), (DST_KEY, DST_SECRET))):
+        argv = [os.path.join(BIN, "s3d"), "--listen", "127.0.0.1:0", "--quiet"]
+        for k, s in keys:
+            argv += ["--key", f"{k}:{s}"]
+        super().__init__(lab, name, argv + list(args))
+        self.port = int(self.words["port"])
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def admin(self, path, method="GET", body=None):
+        data = None if body is None else json.dumps(body).encode()
+        req = urllib.request.Request(self.url + "/-/" + path, data=data, method=method)
+        try:
+            with urllib.request.urlopen(req, timeout=600) as r:
+                text = r.read()
+        except urllib.error.HTTPError as e:
+            raise Failed(f"s3d: {method} {path}: {e.code} {e.read()[:500]!r}") from None
+        return text.decode() if path.startswith("dump") else json.loads(text or "{}")
+
+    def post(self, path, body=None):
+        return self.admin(path, "POST", body if body is not None else {})
+
+    def put(self, bucket, key, body=None, **more):
+        d = dict(bucket=bucket, key=key, **more)
+        if body is not None:
+            d["body"] = body
+        return self.post("put", d)
+
+    def faults(self, *rules):
+        return self.post("faults", list(rules))
+
+    def diff(self, a, b, other=None):
+        q = f"diff?a={a}&b={b}" + (f"&other={other.url}" if other else "")
+        return self.admin(q)
+
+
+class Lab:
+    def __init__(self, name):
+        self.name = name
+        self.dir = tempfile.mkdtemp(prefix=f"xfer-{name}-")
+        self.procs = []
+        self.jobs = 0
+        self.bus_port = free_port()
+        self.http_port = free_port()
+        self.secrets = [SRC_SECRET, DST_SECRET]
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "XFER_"))}
+        self.env.update(
+            XFER_COORDINATOR=self.bus_url,
+            HOME=self.dir,
+            XDG_STATE_HOME=os.path.join(self.dir, "state"),
+            SRC_ID=SRC_KEY,
+            SRC_SECRET=SRC_SECRET,
+            DST_ID=DST_KEY,
+            DST_SECRET=DST_SECRET,
+        )
+
+    @property
+    def bus_url(self):
+        return f"tcp://127.0.0.1:{self.bus_port}"
+
+    @property
+    def http_url(self):
+        return f"http://127.0.0.1:{self.http_port}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        for p in self.procs:
+            if p.alive():
+                p.kill(signal.SIGCONT)
+                p.kill()
+        try:
+            self.search_secrets()
+        finally:
+            if os.environ.get("XF_KEEP_TMP") or kind is not None:
+                print(f"kept: {self.dir}", flush=True)
+                if kind is not None:
+                    for p in self.procs:
+                        print(f"--- end of {p.name}.log\n{p.tail()}", flush=True)
+            else:
+                shutil.rmtree(self.dir, ignore_errors=True)
+
+    def search_secrets(self):
+        """No secret that the programs got may stand in any file that they wrote."""
+        for folder, folders, files in os.walk(self.dir):
+            folders[:] = [d for d in folders if not d.startswith("server-")]  # other people's servers know their users
+            for f in files:
+                if f.startswith("secret-"):
+                    continue  # written by a test to be read by the programs
+                path = os.path.join(folder, f)
+                try:
+                    with open(path, "rb") as fh:
+                        data = fh.read()
+                except OSError:
+                    continue
+                for s in self.secrets:
+                    if s.encode() in data:
+                        raise Failed(f"a secret stands in {path}")
+
+    def add(self, p):
+        if p not in self.procs:
+            self.procs.append(p)
+        return p
+
+    def s3d(self, name, *args, **kw):
+        return self.add(S3d(self, name, *args, **kw))
+
+    def coordinator(self, *args, env=None, data="data", ready=True):
+        argv = [os.path.join(BIN, "xfer-coordinator"), "--data-dir", os.path.join(self.dir, data)]
+        argv += ["--listen", self.bus_url, "--http", f"127.0.0.1:{self.http_port}", *args]
+        return self.add(Proc(self, "coordinator", argv, env, ready=ready))
+
+    def agent(self, name, *args, env=None, ready=True):
+        argv = [os.path.join(BIN, "xfer-agent"), "--id", name, "--coordinator", self.bus_url]
+        argv += ["--state-dir", os.path.join(self.dir, "agent-" + name), *args]
+        return self.add(Proc(self, name, argv, env, ready=ready))
+
+    def ctl(self, *args, env=None, timeout=120):
+        """(exit status, stdout, stderr) of xferctl."""
+        r = subprocess.run(
+            [os.path.join(BIN, "xferctl"), *args],
+            env=dict(self.env, **(env or {})),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout,
+            cwd=self.dir,
+            check=False,
+        )
+        out, err = r.stdout.decode(errors="replace"), r.stderr.decode(errors="replace")
+        for s in self.secrets:
+            check(s not in out + err, f"xferctl {args} printed a secret")
+        return r.returncode, out, err
+
+    def toml(self, src, dst, src_url, dst_url, text="", src_more="", dst_more=""):
+        """Path of a migrate.toml from s3d `src` to s3d `dst`; `text` is appended."""
+        self.jobs += 1
+        path = os.path.join(self.dir, f"job{self.jobs}.toml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(
+                f'[source]\nurl = {json.dumps(src_url, ensure_ascii=False)}\nendpoint = "{src.url}"\n'
+                f'region = "us-east-1"\naccess_key_env = "SRC_ID"\nsecret_key_env = "SRC_SECRET"\n{src_more}\n'
+                f'[destination]\nurl = {json.dumps(dst_url, ensure_ascii=False)}\nendpoint = "{dst.url}"\n'
+                f'region = "us-east-1"\naccess_key_env = "DST_ID"\nsecret_key_env = "DST_SECRET"\n{dst_more}\n{text}\n'
+            )
+        return path
+
+    def submit(self, path, *args):
+        code, out, err = self.ctl("submit", path, *args)
+        check(code == 0, f"submit ended with {code}: {err}{out}")
+        job = out.strip().splitlines()[-1]
+        check(re.fullmatch(r"j-[0-9a-z]+", job), f"submit printed no job id: {out!r}")
+        return job
+
+    def status(self, job):
+        """The status object, or None while the coordinator is away."""
+        code, out, err = self.ctl("status", job, "--json")
+        if code == 5:
+            return None
+        check(code in (0, 1, 3, 4, 8), f"status ended with {code}: {err}")
+        return json.loads(out)
+
+    def wait_job(self, job, timeout, tick=None):
+        """The final status. tick(status) is called at each look."""
+
+        def look():
+            st = self.status(job)
+            if st and tick:
+                tick(st)
+            return st if st and st["state"] in ENDS else None
+
+        return wait_for(f"the end of {job}", look, timeout)
+
+    def check_store(self, data="data"):
+        """Invariants from the store alone."""
+        r = subprocess.run(
+            [os.path.join(BIN, "xfer-coordinator"), "--check-store", os.path.join(self.dir, data)],
+            env=self.env,
+            capture_output=True,
+            timeout=300,
+            check=False,
+        )
+        text = (r.stdout + r.stderr).decode(errors="replace")
+        check(r.returncode == 0, f"the store is not sound:\n{text}")
+        return text
+
+
+def same(diff):
+    """Fails unless an s3d diff says equal, attributes included."""
+    bad = {k: v for k, v in diff.items() if isinstance(v, dict) and v.get("count")}
+    check(not bad and diff.get("equal", True), f"the buckets differ: {json.dumps(bad)[:3000]}")
+    return diff
+
+
+def invariant_1(st):
+    o = st["objects"]
+    parts = ("copied", "skipped", "failed", "vanished", "archived", "pending", "in_flight")
+    total = sum(o[p] for p in parts)
+    check(o["listed"] == total, f"listed {o['listed']} is not the sum {total} of {o}")
+
+
+def run(tests):
+    """main() of a test file: runs all functions, or those whose names are arguments."""
+    names = sys.argv[1:] or list(tests)
+    failed = []
+    for n in names:
+        started = time.monotonic()
+        print(f"[ RUN      ] {n}", flush=True)
+        try:
+            tests[n]()
+        except Exception as e:  # pylint: disable=broad-except  a test must not end the others
+            if not isinstance(e, Failed):
+                import traceback
+
+                traceback.print_exc()
+            failed.append(n)
+            print(f"[  FAILED  ] {n}: {e}", flush=True)
+            continue
+        print(f"[       OK ] {n} ({time.monotonic() - started:.1f} s)", flush=True)
+    if failed:
+        print("failed: " + " ".join(failed), flush=True)
+        sys.exit(1)
+
+
+def cases(scope):
+    """The test functions of a module: names that begin with a case number or `test_`."""
+    return {n: f for n, f in scope.items() if re.match(r"(c\d{3}_|test_)", n) and callable(f)}
