@@ -1,11 +1,14 @@
-# xf.cmake - compiler flags, third-party libraries, and the four functions that declare everything built here.
+# xf.cmake - compiler flags, third-party libraries, and the functions that declare everything built here.
 #
 #   xf_library(NAME SOURCES a.c b.c [LIBS ...])
 #       one static library of a folder.
 #   xf_program(NAME SOURCES main.c [LIBS ...])
 #       a program, lands in build/<preset>/bin/.
-#   xf_test(NAME SOURCES x_test.c [LIBS ...] [LABELS unit] [TIMEOUT 60] [ARGS ...] [ENVIRONMENT A=1 ...])
+#   xf_test(NAME SOURCES x_test.c [LIBS ...] [LABELS unit] [TIMEOUT 60] [SERIAL] [ARGS ...] [ENVIRONMENT A=1 ...])
 #       a cmocka program and its ctest entry; tests/lib and cmocka are linked by themselves. Run in build/<preset>/test/.
+#       TIMEOUT in seconds, three times that under sanitizers. SERIAL: no other test runs beside it.
+#   xf_test_script(NAME x.sh LABELS integration [TIMEOUT 60] [SERIAL] [ARGS ...] [ENVIRONMENT ...])
+#       the same for a bash script of the current folder. Tests find XF_SOURCE_DIR and XF_BIN_DIR in the environment.
 #   xf_fuzz(NAME SOURCES x_fuzz.c [LIBS ...] [CORPUS dir])
 #       defines LLVMFuzzerTestOneInput. In the fuzz preset it is a libFuzzer program; everywhere else it replays
 #       its corpus (default: tests/fuzz/corpus/NAME) as a ctest entry of label fuzz.
@@ -41,7 +44,7 @@ if(XF_CCACHE AND NOT CMAKE_C_COMPILER_LAUNCHER)
 endif()
 
 add_library(xf_flags INTERFACE)
-target_compile_definitions(xf_flags INTERFACE _GNU_SOURCE)
+target_compile_definitions(xf_flags INTERFACE _GNU_SOURCE XF_VERSION="${PROJECT_VERSION}")
 target_include_directories(xf_flags INTERFACE "${CMAKE_SOURCE_DIR}")
 target_compile_options(xf_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes -Wmissing-prototypes
@@ -140,11 +143,8 @@ function(xf_program name)
 endfunction()
 
 function(xf_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 A "" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS;ENVIRONMENT")
+    cmake_parse_arguments(PARSE_ARGV 1 A "SERIAL" "TIMEOUT" "SOURCES;LIBS;LABELS;ARGS;ENVIRONMENT")
     xf_check_args(${name} "${A_UNPARSED_ARGUMENTS}" "${A_SOURCES}")
-    if(NOT A_TIMEOUT)
-        set(A_TIMEOUT 60)
-    endif()
     if(NOT A_LABELS)
         set(A_LABELS unit)
     endif()
@@ -152,7 +152,14 @@ function(xf_test name)
     target_link_libraries(${name} PRIVATE ${A_LIBS} xf_testlib xf_flags)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/test")
     add_test(NAME ${name} COMMAND ${name} ${A_ARGS} WORKING_DIRECTORY "${CMAKE_BINARY_DIR}/test")
-    xf_test_properties(${name} ${A_TIMEOUT} "${A_LABELS}" "${A_ENVIRONMENT}")
+    xf_test_properties(${name} "${A_TIMEOUT}" "${A_LABELS}" "${A_SERIAL}" "${A_ENVIRONMENT}")
+endfunction()
+
+function(xf_test_script name script)
+    cmake_parse_arguments(PARSE_ARGV 2 A "SERIAL" "TIMEOUT" "LABELS;ARGS;ENVIRONMENT")
+    xf_check_args(${name} "${A_UNPARSED_ARGUMENTS}" "${A_LABELS}")
+    add_test(NAME ${name} COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/${script}" ${A_ARGS})
+    xf_test_properties(${name} "${A_TIMEOUT}" "${A_LABELS}" "${A_SERIAL}" "${A_ENVIRONMENT}")
 endfunction()
 
 function(xf_fuzz name)
@@ -171,11 +178,17 @@ function(xf_fuzz name)
         target_sources(${name} PRIVATE "${CMAKE_SOURCE_DIR}/tests/lib/fuzz_replay.c")
         add_test(NAME ${name} COMMAND ${name} "${A_CORPUS}")
     endif()
-    xf_test_properties(${name} 120 "fuzz" "")
+    xf_test_properties(${name} 120 fuzz OFF "")
     set_property(GLOBAL APPEND PROPERTY XF_FUZZ_TARGETS "${name}|${A_CORPUS}")
 endfunction()
 
-function(xf_test_properties name timeout labels environment)
+function(xf_test_properties name timeout labels serial environment)
+    if(NOT timeout)
+        set(timeout 60)
+    endif()
+    if(XF_SANITIZE)
+        math(EXPR timeout "3 * ${timeout}")
+    endif()
     set(env "XF_SOURCE_DIR=${CMAKE_SOURCE_DIR}" "XF_BIN_DIR=${CMAKE_BINARY_DIR}/bin" ${environment})
     if(XF_SANITIZE MATCHES "address")
         list(APPEND env "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1")
@@ -186,15 +199,16 @@ function(xf_test_properties name timeout labels environment)
     if(XF_SANITIZE MATCHES "thread")
         list(APPEND env "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/tsan.supp:halt_on_error=1")
     endif()
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" ENVIRONMENT "${env}")
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" ENVIRONMENT "${env}"
+        RUN_SERIAL ${serial})
 endfunction()
 
-function(xf_check_args name unparsed sources)
+function(xf_check_args name unparsed required)
     if(unparsed)
         message(FATAL_ERROR "${name}: unknown arguments: ${unparsed}")
     endif()
-    if(NOT sources)
-        message(FATAL_ERROR "${name}: no SOURCES")
+    if(NOT required)
+        message(FATAL_ERROR "${name}: no SOURCES (or LABELS of a script)")
     endif()
 endfunction()
 

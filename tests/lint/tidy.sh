@@ -15,7 +15,7 @@ database=$build/compile_commands.json
 }
 
 export database_dir=$build cache settings
-cache=${XF_TIDY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/xfer/tidy}
+cache=${XF_TIDY_CACHE:-${XDG_CACHE_HOME:-${HOME:-$PWD/build}/.cache}/xfer/tidy}
 mkdir -p "$cache"
 settings=$({
     clang-tidy --version
