@@ -16,6 +16,7 @@
 #define XF_BASE_CONF_H
 
 #include "common/base/err.h"
+#include "common/base/mem.h"
 #include "common/base/str.h"
 
 #include <stdbool.h>
@@ -40,8 +41,12 @@ enum xf_conf_type {
     XF_CONF_ENUM,
     XF_CONF_LIST,
     XF_CONF_WHEN,
+    XF_CONF_SWITCH,
     XF_CONF_TYPE_N
 };
+
+/* A boolean whose default depends on other options. */
+enum xf_conf_switch { XF_CONF_UNSET, XF_CONF_OFF, XF_CONF_ON };
 
 struct xf_conf_list {
     const struct xf_str *items;
@@ -58,8 +63,11 @@ struct xf_conf_when {
 enum xf_conf_flags {
     XF_CONF_RELOAD = 1, /* may change while the program runs */
     XF_CONF_SECRET = 2, /* the value is shown by nobody */
-    XF_CONF_LATER = 4,  /* known but not built: refused as not supported yet */
-    XF_CONF_HIDDEN = 8  /* with LATER: not in help or template */
+    XF_CONF_LATER =
+        4, /* known but not built: refused as not supported yet; not in help or template */
+    XF_CONF_REFUSED =
+        8, /* known only to be refused with `help` as the reason; not in help or template */
+    XF_CONF_SHOWN = 16 /* the template has it as a setting, not as a comment */
 };
 
 struct xf_conf_opt {
@@ -74,7 +82,7 @@ struct xf_conf_opt {
     const char *def;          /* default as xf_conf_set() takes it; NULL: zero or empty */
     const char *def_note;     /* what an absent option means, when def does not say it */
     const char *example;      /* TOML text for the template; NULL: the default */
-    const char *help;         /* one or two sentences; for LATER: advice, or NULL */
+    const char *help;         /* one or two sentences; for LATER and REFUSED: advice, or NULL */
 };
 
 struct xf_conf_table {
@@ -125,6 +133,7 @@ xf_conf_fail(const struct xf_conf *c, struct xf_err *err, const char *name, cons
 struct xf_str xf_conf_keep(struct xf_conf *c, struct xf_str s);
 
 void xf_conf_free(struct xf_conf *c);
+XF_AUTO_DEFINE(xf_conf, xf_conf_free)
 
 /* ---- what else a table gives; none shows a SECRET value -----------------------------------------
  */

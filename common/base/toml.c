@@ -39,27 +39,6 @@ struct key_path {
 /* ---- memory -------------------------------------------------------------------------------------
  */
 
-void *xf_toml_alloc(struct xf_toml *doc, size_t size)
-{
-    size = (size + 15U) & ~(size_t)15U;
-    struct xf_toml_block *b = doc->blocks;
-    if (b == NULL || b->cap - b->used < size) {
-        size_t cap = size > BLOCK_SIZE / 4 ? size : (size_t)BLOCK_SIZE;
-        b = xf_xcalloc(1, xf_add_size(sizeof(*b), cap));
-        b->cap = cap;
-        if (cap == size && doc->blocks != NULL) { /* full at once: keep filling the present one */
-            b->next = doc->blocks->next;
-            doc->blocks->next = b;
-        } else {
-            b->next = doc->blocks;
-            doc->blocks = b;
-        }
-    }
-    void *p = b->bytes + b->used;
-    b->used += size;
-    return p;
-}
-
 /* Room for one more item of `size`; the old array stays in the document's memory. */
 static void *grow(struct xf_toml *doc, void *items, size_t len, size_t *cap, size_t size)
 {
@@ -67,7 +46,7 @@ static void *grow(struct xf_toml *doc, void *items, size_t len, size_t *cap, siz
         return items;
     }
     *cap = *cap == 0 ? 4 : *cap * 2;
-    void *more = xf_toml_alloc(doc, xf_mul_size(*cap, size));
+    void *more = xf_arena_calloc(&doc->arena, *cap, size);
     if (len > 0) {
         memcpy(more, items, len * size);
     }
@@ -79,12 +58,7 @@ void xf_toml_free(struct xf_toml *doc)
     if (doc == NULL) {
         return;
     }
-    struct xf_toml_block *b = doc->blocks;
-    while (b != NULL) {
-        struct xf_toml_block *next = b->next;
-        xf_xfree(b);
-        b = next;
-    }
+    xf_arena_fini(&doc->arena);
     xf_xfree(doc);
 }
 
@@ -237,7 +211,7 @@ static enum xf_code end_line(struct xf_toml_reader *r)
 static struct xf_toml_value *
 new_table(struct xf_toml_reader *r, struct xf_toml_pos pos, size_t depth, enum table_origin origin)
 {
-    struct xf_toml_value *v = xf_toml_alloc(r->doc, sizeof(*v));
+    struct xf_toml_value *v = xf_arena_calloc(&r->doc->arena, 1, sizeof(*v));
     v->type = XF_TOML_TABLE;
     v->pos = pos;
     v->table.depth = (uint8_t)depth;
@@ -339,9 +313,7 @@ static enum xf_code parse_key_part(struct xf_toml_reader *r, struct xf_str *out)
     if (n == 0) {
         return unexpected(r, "a key");
     }
-    char *copy = xf_toml_alloc(r->doc, n);
-    memcpy(copy, r->text.ptr + r->off, n);
-    *out = xf_str_n(copy, n);
+    *out = xf_arena_dup(&r->doc->arena, xf_str_n(r->text.ptr + r->off, n));
     r->off += n;
     return XF_OK;
 }
@@ -457,7 +429,7 @@ static enum xf_code parse_value(struct xf_toml_reader *r, size_t depth, struct x
         *out = new_table(r, pos, depth, ORIGIN_INLINE);
         return parse_inline_table(r, *out);
     }
-    struct xf_toml_value *v = xf_toml_alloc(r->doc, sizeof(*v));
+    struct xf_toml_value *v = xf_arena_calloc(&r->doc->arena, 1, sizeof(*v));
     v->pos = pos;
     *out = v;
     if (c == '[') {
@@ -520,7 +492,7 @@ open_array_item(struct xf_toml_reader *r, const struct key_path *key, struct xf_
     const struct xf_toml_entry *e = find(*table, key->parts[last]);
     struct xf_toml_value *array = NULL;
     if (e == NULL) {
-        array = xf_toml_alloc(r->doc, sizeof(*array));
+        array = xf_arena_calloc(&r->doc->arena, 1, sizeof(*array));
         array->type = XF_TOML_ARRAY;
         array->pos = key->pos[last];
         XF_TRY(add_entry(r, *table, key->parts[last], key->pos[last], array));
@@ -615,7 +587,7 @@ static struct xf_str copy_name(struct xf_toml *doc, struct xf_str name)
 {
     bool cut = name.len > NAME_MAX_SHOWN;
     struct xf_str tail = cut ? xf_str_sub(name, name.len - NAME_MAX_SHOWN, name.len) : name;
-    char *p = xf_toml_alloc(doc, tail.len + 3);
+    char *p = xf_arena_calloc(&doc->arena, tail.len + 3, 1);
     size_t n = 0;
     if (cut) {
         memcpy(p, "...", 3);
@@ -626,8 +598,6 @@ static struct xf_str copy_name(struct xf_toml *doc, struct xf_str name)
     }
     return xf_str_n(p, n + tail.len);
 }
-
-XF_AUTO_DEFINE(xf_toml, xf_toml_free)
 
 enum xf_code
 xf_toml_parse(struct xf_str text, struct xf_str name, struct xf_toml **out, struct xf_err *err)

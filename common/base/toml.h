@@ -12,6 +12,7 @@
 #define XF_BASE_TOML_H
 
 #include "common/base/err.h"
+#include "common/base/mem.h"
 #include "common/base/str.h"
 
 #include <stdbool.h>
@@ -105,6 +106,7 @@ XF_MUST_CHECK enum xf_code
 xf_toml_parse(struct xf_str text, struct xf_str name, struct xf_toml **out, struct xf_err *err);
 
 void xf_toml_free(struct xf_toml *doc);
+XF_AUTO_DEFINE(xf_toml, xf_toml_free)
 
 /* The table that holds the document; always of type XF_TOML_TABLE. Borrowed. */
 const struct xf_toml_value *xf_toml_root(const struct xf_toml *doc);

@@ -5,20 +5,13 @@
 #ifndef XF_BASE_TOML_INT_H
 #define XF_BASE_TOML_INT_H
 
+#include "common/base/arena.h"
 #include "common/base/toml.h"
 
 #include <locale.h>
 
-/* One block of the document's memory; everything in the tree lives in these. */
-struct xf_toml_block {
-    struct xf_toml_block *next;
-    size_t used;
-    size_t cap;
-    _Alignas(16) unsigned char bytes[];
-};
-
 struct xf_toml {
-    struct xf_toml_block *blocks;
+    struct xf_arena arena; /* everything in the tree */
     struct xf_toml_value *root;
     struct xf_str name;
 };
@@ -35,9 +28,6 @@ struct xf_toml_reader {
     struct xf_toml *doc;
     struct xf_err *err;
 };
-
-/* Zeroed memory of the document's life. */
-void *xf_toml_alloc(struct xf_toml *doc, size_t size);
 
 /* The byte at the reader's place plus `ahead`, or -1 at the end. */
 int xf_toml_peek(const struct xf_toml_reader *r, size_t ahead);

@@ -232,7 +232,8 @@ enum xf_code xf_toml_scan_string(struct xf_toml_reader *r, bool multiline, struc
         return xf_toml_fail(r, "a key cannot be a triple-quoted string");
     }
     r->off += triple ? 3 : 1;
-    struct text_out o = {.p = xf_toml_alloc(r->doc, string_bound(r, quote, triple) + 1), .n = 0};
+    struct text_out o = {
+        .p = xf_arena_calloc(&r->doc->arena, string_bound(r, quote, triple) + 1, 1), .n = 0};
     if (triple) {
         XF_TRY(scan_multi_line(r, quote, &o));
     } else {
