@@ -1,0 +1,113 @@
+/*
+ * limits.h - sizes and enumerations of the protocol that code beside the codec needs too.
+ *
+ * Numbers here are on the wire or in the store: enumerations are append-only.
+ */
+#ifndef XF_PROTO_LIMITS_H
+#define XF_PROTO_LIMITS_H
+
+#include "proto/manifest.h"
+#include "proto/pack.h"
+#include "proto/result.h"
+
+#include <stdint.h>
+
+enum {
+    XF_PROTO_VERSION = 1,
+    XF_MSG_MAX = 16 * 1024 * 1024, /* bytes of one message on the wire */
+    XF_INSTANCE_LEN = 16,          /* random bytes that name one process state directory */
+    XF_TOKEN_MAX = 256,
+    XF_TEXT_MAX = 512,
+    XF_AGENT_ID_MAX = 128,
+    XF_VERSION_MAX = 64,
+    XF_HOST_MAX = 255,
+    XF_JOB_ID_MAX = 64,
+    XF_SUBMIT_KEY_MAX = 64,
+    XF_SPEC_MAX = 1024 * 1024,
+    XF_JSON_MAX = 8 * 1024 * 1024,
+    XF_CHUNK_MAX = 4 * 1024 * 1024,
+    XF_CURSOR_MAX = 512,
+    XF_UPLOAD_ID_MAX = 1024,
+    XF_PART_NO_MAX = 10000,
+    XF_CRC_LEN = 4,
+    XF_DIGEST_MAX = 64,
+    XF_TASKS_MAX = 64,        /* tasks in one lease reply */
+    XF_TASK_PARTS_MAX = 1024, /* parts reported in one item */
+    XF_ITEMS_MAX = 1024,      /* items in one beat */
+    XF_HELD_MAX = 4096,       /* leases of one agent */
+    XF_ORDERS_MAX = 1024,
+    XF_NOTICES_MAX = 16,
+    XF_NOTICE_CODE_MAX = 64,
+    XF_FILTER_MAX = 64,
+    XF_MS_MAX = 86400000
+};
+
+/* What a lease is for. */
+enum xf_task_kind {
+    XF_TASK_BATCH = 0, /* copy the objects of a manifest */
+    XF_TASK_RECHECK,   /* compare the objects of a manifest, and repair */
+    XF_TASK_OPEN,      /* CreateMultipartUpload of one large object */
+    XF_TASK_PARTS,     /* a range of parts of an upload */
+    XF_TASK_CLOSE,     /* CompleteMultipartUpload, then verify */
+    XF_TASK_ABORT,     /* AbortMultipartUpload until ListParts says 404 */
+    XF_TASK_N
+};
+enum { XF_TASK_ALL = (1 << XF_TASK_N) - 1 };
+
+/* What an item of a beat says about its task. */
+enum xf_item_kind {
+    XF_ITEM_CHECKPOINT = 0, /* progress; the lease goes on */
+    XF_ITEM_DONE,           /* the lease ends: every object has an outcome, every part is there */
+    XF_ITEM_OPENED,         /* upload id made: part 1 waits for the acknowledgement */
+    XF_ITEM_GIVE_BACK,      /* the lease ends before the work did, see enum xf_how */
+    XF_ITEM_FAILED,         /* the upload's object failed, with code and text */
+    XF_ITEM_N
+};
+
+/* Why a lease ended early. */
+enum xf_how {
+    XF_HOW_NONE = 0,
+    XF_HOW_DRAINED, /* the agent stops or was told to drain */
+    XF_HOW_LOST,    /* its session went away */
+    XF_HOW_UNFIT,   /* this agent cannot do it (credentials, DNS, disk); no attempt is spent */
+    XF_HOW_EXPIRED, /* the lease ran out */
+    XF_HOW_FAILED,  /* gave up for a reason told in code and text; another try may work */
+    XF_HOW_STOPPED, /* by an order: job paused or cancelled */
+    XF_HOW_N
+};
+
+/* Orders state what holds from now on: a repeated one changes nothing. */
+enum xf_order_kind {
+    XF_ORDER_RUN = 0, /* the job runs; in_flight, bandwidth and mode hold for it */
+    XF_ORDER_PAUSE,   /* no new S3 request for the job; leases stay */
+    XF_ORDER_CANCEL,  /* stop the job's requests, give its leases back as stopped */
+    XF_ORDER_DRAIN,   /* take no new task; give back what is not started */
+    XF_ORDER_UNDRAIN,
+    XF_ORDER_DROP_TASK, /* one task is no longer yours: stop it, report nothing */
+    XF_ORDER_N
+};
+
+enum xf_control_verb {
+    XF_CONTROL_PAUSE = 0,
+    XF_CONTROL_RESUME,
+    XF_CONTROL_CANCEL,
+    XF_CONTROL_RETRY,
+    XF_CONTROL_N
+};
+
+enum xf_report_format { XF_REPORT_CSV = 0, XF_REPORT_JSON, XF_REPORT_FORMAT_N };
+enum xf_report_only { XF_REPORT_ALL = 0, XF_REPORT_FAILED, XF_REPORT_ONLY_N };
+
+/* One request at a time is open on each channel of a session. */
+enum xf_channel {
+    XF_CHANNEL_CTL = 0,
+    XF_CHANNEL_BEAT,
+    XF_CHANNEL_LEASE,
+    XF_CHANNEL_POLL,
+    XF_CHANNEL_N
+};
+
+/* Who may send a request. */
+enum xf_role { XF_ROLE_NONE = 0, XF_ROLE_AGENT, XF_ROLE_OPERATOR };
+
+#endif
