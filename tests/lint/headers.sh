@@ -9,7 +9,7 @@ xml_flags=$(pkg-config --cflags libxml-2.0)
 check_header() {
     local flags
     read -ra flags <<<"$xml_flags"
-    printf '#include "%s"\n#include "%s"\n' "$1" "$1" |
+    printf '#include "%s"\n#include "%s"\nstruct xf_not_empty;\n' "$1" "$1" |
         gcc -std=c17 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I. "${flags[@]}" \
             -x c - || {
         printf '%s: does not compile alone\n' "$1"
