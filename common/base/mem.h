@@ -38,7 +38,7 @@ size_t xf_add_size(size_t a, size_t b);
     {                                               \
         free_fn(*p);                                \
     }
-#define XF_AUTO(type) __attribute__((cleanup(type##_auto))) struct type *
+#define XF_AUTO(type) __attribute__((cleanup(type##_auto), unused)) struct type *
 #define XF_STEAL(p)                     \
     __extension__({                     \
         __typeof__(p) xf_stolen_ = (p); \
