@@ -62,8 +62,7 @@ bool xf_leases_renew(
 {
     struct xf_lease *lease = xf_leases_get(l, task);
 
-    if (lease == NULL || lease->attempt != attempt || lease->holder != holder ||
-        lease->is_ending) {
+    if (lease == NULL || lease->attempt != attempt || lease->holder != holder || lease->is_ending) {
         return false;
     }
     lease->deadline_ms = now_ms + l->ttl_ms;

@@ -22,7 +22,7 @@ struct xf_lease {
     uint32_t objects; /* not reported yet */
     uint64_t holder;  /* the caller's number for an agent's process */
     int64_t deadline_ms;
-    bool is_ending;       /* its give-back or end is on the way to the store: it does not expire */
+    bool is_ending;      /* its give-back or end is on the way to the store: it does not expire */
     struct xf_list link; /* all leases, oldest deadline first */
 };
 

@@ -1,23 +1,19 @@
 /*
- * page.c - select, map and plan each object of a page.
+ * page.c - select each object of a page, and queue it as its size wants.
  *
- * Invariant: listed = sum of n_objects over batches + n_uploads + n_failures.
+ * Invariant: listed = sum of n_objects over batches + n_uploads.
  */
 #include "coordinator/page.h"
 
-#include "common/base/log.h"
 #include "common/job/spec.h"
-#include "common/s3/plan.h"
 #include "common/s3/xml.h"
 
 struct build {
     const struct xf_page_in *in;
     struct xf_page *out;
     struct xf_manifest_enc enc;
-    struct xf_buf mapped; /* destination key of the object at hand */
     size_t cap_batches;
     size_t cap_uploads;
-    size_t cap_failures;
 };
 
 static struct xf_object to_object(struct xf_arena *a, const struct xf_xml_object *x)
@@ -58,100 +54,75 @@ static void close_batch(struct build *b)
     xf_manifest_enc_reset(&b->enc, b->in->source_no);
 }
 
-static void add_failure(struct build *b, const struct xf_xml_object *x, const struct xf_err *err)
+static enum xf_code add_small(struct build *b, const struct xf_xml_object *x, struct xf_err *err)
 {
-    struct xf_page *p = b->out;
-
-    p->failures = grow(p->failures, p->n_failures, &b->cap_failures, sizeof(*p->failures));
-    p->failures[p->n_failures++] = (struct xf_page_failure){
-        .object = to_object(&p->arena, x),
-        .code = err->code,
-        .message = xf_arena_dup(&p->arena, xf_str_c(err->msg)),
-    };
-}
-
-static void add_upload(struct build *b, const struct xf_xml_object *x)
-{
-    struct xf_page *p = b->out;
-    struct xf_err err;
-    struct xf_plan plan;
-    const struct xf_plan_opts o = {
-        .size = x->size, .part_size = b->in->spec->part_size, .etag = x->etag};
-
-    if (xf_plan_parts(&o, &plan, &err) != XF_OK) {
-        add_failure(b, x, &err);
-        return;
-    }
-    p->uploads = grow(p->uploads, p->n_uploads, &b->cap_uploads, sizeof(*p->uploads));
-    p->uploads[p->n_uploads++] = (struct xf_page_upload){
-        .object = to_object(&p->arena, x),
-        .part_size = plan.part_size,
-        .n_parts = plan.n_parts,
-    };
-}
-
-static void add_small(struct build *b, const struct xf_xml_object *x)
-{
-    struct xf_err err;
     const struct xf_object o = {.key = x->key,
                                 .size = x->size,
                                 .etag = x->etag,
                                 .mtime_ms = x->modified_ms,
                                 .storage_class = x->storage_class};
-    enum xf_code rc = xf_manifest_add(&b->enc, &o, &err);
+    enum xf_code rc = xf_manifest_add(&b->enc, &o, err);
 
     if (rc == XF_E_LIMIT && b->enc.n_objects > 0) {
         close_batch(b);
-        rc = xf_manifest_add(&b->enc, &o, &err);
+        rc = xf_manifest_add(&b->enc, &o, err);
     }
-    if (rc != XF_OK) {
-        add_failure(b, x, &err);
-        return;
-    }
+    XF_TRY(rc);
     if (b->enc.n_objects >= b->in->batch_objects || b->enc.size_bytes >= b->in->batch_bytes) {
         close_batch(b);
     }
+    return XF_OK;
 }
 
-static void add_object(struct build *b, const struct xf_xml_object *x)
+/* The store takes what the manifest takes; an upload is held to the same caps. */
+static enum xf_code check_caps(const struct xf_xml_object *x, struct xf_err *err)
+{
+    if (x->key.len > XF_OBJECT_KEY_MAX || x->storage_class.len > XF_OBJECT_CLASS_MAX) {
+        return XF_FAIL(err,
+                       XF_E_INVAL,
+                       "its key has %zu bytes (at most %d), its storage class %zu (at most %d)",
+                       x->key.len,
+                       XF_OBJECT_KEY_MAX,
+                       x->storage_class.len,
+                       XF_OBJECT_CLASS_MAX);
+    }
+    return XF_OK;
+}
+
+static enum xf_code add_object(struct build *b, const struct xf_xml_object *x, struct xf_err *err)
 {
     const struct xf_page_in *in = b->in;
     struct xf_page *p = b->out;
     struct xf_str prefix = in->spec->source.urls[in->source_no].prefix;
-    struct xf_err err;
 
     if (!xf_str_starts(x->key, prefix)) {
-        /* A server that ignores `prefix`: the key is outside of what was asked for. */
-        p->dropped++;
-        return;
+        p->dropped++; /* a server that ignores `prefix`: outside of what was asked for */
+        return XF_OK;
     }
     if (!xf_job_spec_selects(in->spec,
                              xf_str_sub(x->key, prefix.len, x->key.len),
                              x->size,
                              x->modified_ms,
                              in->start_ms)) {
-        return;
+        return XF_OK;
     }
     p->listed++;
     p->listed_bytes += x->size;
-    if (xf_job_spec_map_key(in->spec, in->source_no, x->key, &b->mapped, &err) != XF_OK) {
-        add_failure(b, x, &err);
-    } else if (x->size > 0 && x->size >= in->spec->multipart_threshold) {
-        add_upload(b, x);
-    } else {
-        add_small(b, x);
+    XF_TRY(check_caps(x, err));
+    if (x->size > 0 && x->size >= in->spec->multipart_threshold) {
+        p->uploads = grow(p->uploads, p->n_uploads, &b->cap_uploads, sizeof(*p->uploads));
+        p->uploads[p->n_uploads++] = to_object(&p->arena, x);
+        return XF_OK;
     }
+    return add_small(b, x, err);
 }
 
-void xf_page_build(const struct xf_page_in *in, struct xf_page *out)
+static enum xf_code build_all(struct build *b, struct xf_err *err)
 {
-    struct build b = {.in = in, .out = out};
+    const struct xf_page_in *in = b->in;
+    struct xf_page *out = b->out;
     struct xf_str cursor = in->cursor;
 
-    memset(out, 0, sizeof(*out));
-    xf_arena_init(&out->arena);
-    xf_manifest_enc_init(&b.enc, in->source_no);
-    xf_buf_init(&b.mapped, 0);
     for (size_t i = 0; i < in->n_objects; i++) {
         const struct xf_xml_object *x = &in->objects[i];
         if (in->hi.len > 0 && xf_str_cmp(x->key, in->hi) >= 0) {
@@ -162,13 +133,30 @@ void xf_page_build(const struct xf_page_in *in, struct xf_page *out)
             out->dropped++;
             continue;
         }
-        add_object(&b, x);
+        if (add_object(b, x, err) != XF_OK) {
+            XF_AUTO_BUF name;
+            xf_buf_init(&name, 0);
+            xf_buf_put_escaped(&name, xf_str_sub(x->key, 0, 100));
+            err->code = XF_E_LISTING;
+            return XF_WRAP(err, "object '%.*s' cannot be queued", XF_STR_ARG(xf_buf_view(&name)));
+        }
         cursor = x->key;
     }
-    close_batch(&b);
+    close_batch(b);
     out->cursor = xf_arena_dup(&out->arena, cursor);
+    return XF_OK;
+}
+
+enum xf_code xf_page_build(const struct xf_page_in *in, struct xf_page *out, struct xf_err *err)
+{
+    struct build b = {.in = in, .out = out};
+
+    memset(out, 0, sizeof(*out));
+    xf_arena_init(&out->arena);
+    xf_manifest_enc_init(&b.enc, in->source_no);
+    enum xf_code rc = build_all(&b, err);
     xf_manifest_enc_fini(&b.enc);
-    xf_buf_fini(&b.mapped);
+    return rc;
 }
 
 void xf_page_fini(struct xf_page *p)
@@ -178,7 +166,6 @@ void xf_page_fini(struct xf_page *p)
     }
     xf_xfree(p->batches);
     xf_xfree(p->uploads);
-    xf_xfree(p->failures);
     xf_arena_fini(&p->arena);
     memset(p, 0, sizeof(*p));
 }

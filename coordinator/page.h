@@ -1,10 +1,11 @@
 /*
- * page.h - one listed page turned into work: batches, uploads, and objects that fail at once.
+ * page.h - one listed page turned into work: batches of small objects, and uploads.
  *
  * Pure. Every selected key of the page comes out exactly once: in a batch's manifest when it is
- * below the multipart threshold, as an upload from there on, or as a failure when it has no legal
- * destination key or size. Keys at or below the cursor were queued before and are dropped; so are
- * those at or beyond the shard's end. Memory: one page.
+ * below the multipart threshold, as an upload from there on. What is wrong with an object (no legal
+ * destination key, too large) is found by the agent that takes it, and becomes its failure. Keys at
+ * or below the cursor were queued before and are dropped; so are those at or beyond the shard's
+ * end. Memory: one page.
  */
 #ifndef XF_COORDINATOR_PAGE_H
 #define XF_COORDINATOR_PAGE_H
@@ -21,8 +22,8 @@ struct xf_xml_object;
 
 struct xf_page_in {
     const struct xf_job_spec *spec;
-    uint32_t source_no; /* url of the job, from 0 */
-    int64_t start_ms;   /* the job's start, from which ages count */
+    uint32_t source_no;   /* url of the job, from 0 */
+    int64_t start_ms;     /* the job's start, from which ages count */
     struct xf_str cursor; /* last key queued; empty: none */
     struct xf_str hi;     /* the shard's end, exclusive; empty: none */
     const struct xf_xml_object *objects;
@@ -37,27 +38,13 @@ struct xf_page_batch {
     uint64_t size_bytes;
 };
 
-struct xf_page_upload {
-    struct xf_object object;
-    uint64_t part_size;
-    uint32_t n_parts;
-};
-
-struct xf_page_failure {
-    struct xf_object object;
-    enum xf_code code;
-    struct xf_str message;
-};
-
 /* Strings live in the arena. */
 struct xf_page {
     struct xf_page_batch *batches;
     size_t n_batches;
-    struct xf_page_upload *uploads;
+    struct xf_object *uploads;
     size_t n_uploads;
-    struct xf_page_failure *failures;
-    size_t n_failures;
-    uint64_t listed; /* selected objects: in batches, uploads and failures */
+    uint64_t listed; /* selected objects: in batches and uploads */
     uint64_t listed_bytes;
     uint64_t dropped;     /* at or below the cursor */
     bool is_past_end;     /* a key at or beyond `hi` was seen: the shard ends here */
@@ -65,9 +52,14 @@ struct xf_page {
     struct xf_arena arena;
 };
 
-/** Never fails: what is wrong with an object is its failure. The caller frees with xf_page_fini().
+/**
+ * The caller frees with xf_page_fini(), also after an error.
+ *
+ * Errors: XF_E_LISTING  a key or field is longer than what can be queued: the listing cannot be
+ *         completed, since the object must not be passed over.
  */
-void xf_page_build(const struct xf_page_in *in, struct xf_page *out);
+XF_MUST_CHECK enum xf_code
+xf_page_build(const struct xf_page_in *in, struct xf_page *out, struct xf_err *err);
 void xf_page_fini(struct xf_page *p);
 
 #endif

@@ -35,7 +35,8 @@ struct xf_sched_grant {
     uint32_t max_tasks;
 };
 
-/** Weight of a priority: 1, 2, 3, 5, 8, 12, 18, 27, 40 for 1..9; out of range counts as the nearest. */
+/** Weight of a priority: 1, 2, 3, 5, 8, 12, 18, 27, 40 for 1..9; out of range counts as the
+ * nearest. */
 uint32_t xf_sched_weight(int priority);
 
 /**

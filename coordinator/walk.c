@@ -108,10 +108,8 @@ static size_t first_disorder(const struct xf_xml_doc *doc)
 }
 
 /* Where the next page comes from, after a good page that is not the last one. */
-static enum xf_walk_next go_on(struct xf_walk *w,
-                               const struct xf_xml_doc *doc,
-                               struct xf_str cursor,
-                               struct xf_err *err)
+static enum xf_walk_next
+go_on(struct xf_walk *w, const struct xf_xml_doc *doc, struct xf_str cursor, struct xf_err *err)
 {
     bool has_progress =
         doc->n_objects > 0 &&

@@ -2,7 +2,6 @@
  * lease_test.c - deadlines, fencing by attempt, and the margin before a lease is over for others.
  */
 #include "coordinator/lease.h"
-
 #include "tests/lib/test.h"
 
 enum { TTL = 15000, MARGIN = 3000 };

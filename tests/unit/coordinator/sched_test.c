@@ -2,7 +2,6 @@
  * sched_test.c - shares by priority, and who is passed over.
  */
 #include "coordinator/sched.h"
-
 #include "coordinator/store_types.h"
 #include "tests/lib/test.h"
 
@@ -77,8 +76,8 @@ static void a_low_priority_is_never_starved(void **state)
 
 static void the_unfit_the_dry_and_the_retried_are_passed_over(void **state)
 {
-    struct xf_sched_job jobs[] = {job(1, 9, 10, 0), job(2, 9, 0, 0), job(3, 9, 10, 0),
-                                  job(4, 9, 10, 0), job(5, 1, 10, 0)};
+    struct xf_sched_job jobs[] = {
+        job(1, 9, 10, 0), job(2, 9, 0, 0), job(3, 9, 10, 0), job(4, 9, 10, 0), job(5, 1, 10, 0)};
     struct xf_sched_ask a = ask(4);
     struct xf_sched_grant out[5];
     (void)state;

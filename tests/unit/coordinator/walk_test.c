@@ -1,10 +1,9 @@
 /*
  * walk_test.c - when a listing goes on, starts again after the cursor, ends, or fails.
  */
-#include "coordinator/walk.h"
-
 #include "common/base/mem.h"
 #include "common/s3/xml.h"
+#include "coordinator/walk.h"
 #include "tests/lib/test.h"
 
 #include <stdio.h>
