@@ -7,6 +7,7 @@
 #define XF_COORDINATOR_STORE_TYPES_H
 
 #include "common/base/fsm.h"
+#include "proto/limits.h"
 
 enum { XF_STORE_INSTANCE_LEN = 16, XF_STORE_AGENT_MAX = 128, XF_STORE_PARTS_MAX = 10000 };
 
@@ -25,18 +26,6 @@ enum xf_job_state {
 enum xf_pass_kind { XF_PASS_COPY = 1, XF_PASS_RETRY, XF_PASS_KIND_N };
 
 enum xf_shard_state { XF_SHARD_OPEN = 1, XF_SHARD_DONE, XF_SHARD_STATE_N };
-
-enum xf_task_kind {
-    XF_TASK_BATCH = 1, /* a manifest of small objects */
-    XF_TASK_RECHECK,   /* the manifest of an ended batch again: compare, repair */
-    XF_TASK_OPEN,      /* an upload: look at the source, CreateMultipartUpload */
-    XF_TASK_PARTS,     /* a range of its parts */
-    XF_TASK_CLOSE,     /* complete and verify it */
-    XF_TASK_ABORT,     /* abort it until nothing is left open */
-    XF_TASK_KIND_N
-};
-#define XF_TASK_BIT(kind) (UINT32_C(1) << (kind))
-#define XF_TASK_ALL       (XF_TASK_BIT(XF_TASK_KIND_N) - 2)
 
 enum xf_task_state {
     XF_TASK_READY = 1,
@@ -62,20 +51,6 @@ enum xf_failure_state {
     XF_FAILURE_OPEN = 1,
     XF_FAILURE_REQUEUED, /* its object is in a later pass */
     XF_FAILURE_STATE_N
-};
-
-/* How an attempt at a task ended. */
-enum xf_how {
-    XF_HOW_RUNNING = 0,
-    XF_HOW_DONE,
-    XF_HOW_DRAINED, /* given back in good order */
-    XF_HOW_LOST,    /* the agent's process died or its session did */
-    XF_HOW_EXPIRED, /* the lease ran out */
-    XF_HOW_UNFIT,   /* the agent's own trouble: credentials, DNS, disk */
-    XF_HOW_FAILED,  /* the work failed; another attempt may do */
-    XF_HOW_ENDED,   /* the upload failed */
-    XF_HOW_STOPPED, /* the job was stopped */
-    XF_HOW_N
 };
 
 /* Tables of names and of what may follow what; drawn in store_states.c. */

@@ -42,17 +42,18 @@ enum {
     XF_MS_MAX = 86400000
 };
 
-/* What a lease is for. */
+/* What a lease is for. Numbers are stored too. */
 enum xf_task_kind {
-    XF_TASK_BATCH = 0, /* copy the objects of a manifest */
-    XF_TASK_RECHECK,   /* compare the objects of a manifest, and repair */
-    XF_TASK_OPEN,      /* CreateMultipartUpload of one large object */
-    XF_TASK_PARTS,     /* a range of parts of an upload */
-    XF_TASK_CLOSE,     /* CompleteMultipartUpload, then verify */
-    XF_TASK_ABORT,     /* AbortMultipartUpload until ListParts says 404 */
-    XF_TASK_N
+    XF_TASK_BATCH = 1, /* a manifest of small objects */
+    XF_TASK_RECHECK,   /* the manifest of an ended batch again: compare, repair */
+    XF_TASK_OPEN,      /* an upload: look at the source, CreateMultipartUpload */
+    XF_TASK_PARTS,     /* a range of its parts */
+    XF_TASK_CLOSE,     /* complete and verify it */
+    XF_TASK_ABORT,     /* abort it until ListParts says 404 */
+    XF_TASK_KIND_N
 };
-enum { XF_TASK_ALL = (1 << XF_TASK_N) - 1 };
+#define XF_TASK_BIT(kind) (UINT32_C(1) << (kind))
+#define XF_TASK_ALL       (XF_TASK_BIT(XF_TASK_KIND_N) - 2)
 
 /* What an item of a beat says about its task. */
 enum xf_item_kind {
@@ -64,14 +65,16 @@ enum xf_item_kind {
     XF_ITEM_N
 };
 
-/* Why a lease ended early. */
+/* How an attempt at a task ended. Messages carry DRAINED, UNFIT, FAILED and STOPPED; stored too. */
 enum xf_how {
-    XF_HOW_NONE = 0,
-    XF_HOW_DRAINED, /* the agent stops or was told to drain */
-    XF_HOW_LOST,    /* its session went away */
-    XF_HOW_UNFIT,   /* this agent cannot do it (credentials, DNS, disk); no attempt is spent */
+    XF_HOW_RUNNING = 0,
+    XF_HOW_DONE,
+    XF_HOW_DRAINED, /* given back in good order: the agent stops or was told to drain */
+    XF_HOW_LOST,    /* the agent's process died or its session did */
     XF_HOW_EXPIRED, /* the lease ran out */
-    XF_HOW_FAILED,  /* gave up for a reason told in code and text; another try may work */
+    XF_HOW_UNFIT,   /* the agent's own trouble (credentials, DNS, disk); no attempt is spent */
+    XF_HOW_FAILED,  /* the work failed, told in code and text; another attempt may do */
+    XF_HOW_ENDED,   /* the upload failed */
     XF_HOW_STOPPED, /* by an order: job paused or cancelled */
     XF_HOW_N
 };

@@ -24,7 +24,7 @@
     F(u64, task,       1, REQUIRED, UINT64_MAX,            "id; for ever") \
     F(u32, attempt,    2, REQUIRED, UINT32_MAX,            "fences late reports; counts the leases of the task") \
     F(str, job,        3, REQUIRED, XF_JOB_ID_MAX,         "public id") \
-    F(u32, kind,       4, REQUIRED, XF_TASK_N - 1,         "0 batch, 1 recheck, 2 open, 3 parts, 4 close, 5 abort") \
+    F(u32, kind,       4, REQUIRED, XF_TASK_KIND_N - 1,    "1 batch, 2 recheck, 3 open, 4 parts, 5 close, 6 abort") \
     F(bin, manifest,   5, REQUIRED, XF_MANIFEST_BYTES_MAX, "the objects; for an upload its one object") \
     F(bin, done,       6, OPTIONAL, XF_RESULT_BYTES_MAX,   "result so far: what an earlier lease reported") \
     F(str, upload_id,  7, OPTIONAL, XF_UPLOAD_ID_MAX,      "parts, close, abort (empty there: only an intent is known)") \
@@ -43,7 +43,7 @@
     F(u32, kind,        3, REQUIRED, XF_ITEM_N - 1,       "0 checkpoint, 1 done, 2 opened, 3 give_back, 4 failed") \
     F(bin, result,      4, OPTIONAL, XF_RESULT_BYTES_MAX, "delta of the result") \
     L(part, parts,      5, OPTIONAL, XF_TASK_PARTS_MAX,   "parts tasks: finished since the last item") \
-    F(u32, how,         6, OPTIONAL, XF_HOW_N - 1,        "give_back: 1 drained, 2 lost, 3 unfit, 4 expired, 5 failed, 6 stopped") \
+    F(u32, how,         6, OPTIONAL, XF_HOW_N - 1,        "give_back: 2 drained, 5 unfit, 6 failed, 8 stopped") \
     F(u32, code,        7, OPTIONAL, XF_CODE_N - 1,       "give_back, failed: why") \
     F(u32, http_status, 8, OPTIONAL, 999,                 "failed: of the answer") \
     F(str, s3_code,     9, OPTIONAL, XF_S3_CODE_MAX,      "failed: as \"AccessDenied\"") \
