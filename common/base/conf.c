@@ -361,6 +361,9 @@ struct doc_key {
 static bool is_named(const struct xf_conf_opt *o, struct xf_str section, struct xf_str key)
 {
     struct xf_str name = xf_str_c(o->name);
+    if (xf_str_starts(name, XF_STR_LIT("*."))) { /* the key in any section */
+        return xf_str_eq_c(key, o->name + 2);
+    }
     if (section.len == 0) {
         return xf_str_eq(name, key);
     }
@@ -488,13 +491,16 @@ static enum xf_code unknown_section(const struct doc_key *k)
 static enum xf_code refuse(const struct doc_key *k, const struct xf_conf_opt *o)
 {
     bool later = (o->flags & XF_CONF_LATER) != 0;
+    XF_AUTO_BUF name;
+    xf_buf_init(&name, 0);
+    put_full_name(&name, k);
     return XF_FAIL(k->err,
                    later ? XF_E_UNSUPPORTED : XF_E_CONFIG,
                    "%.*s:%u:%u: '%s' is not %s%s%s",
                    XF_STR_ARG(k->c->file),
                    k->entry->pos.line,
                    k->entry->pos.col,
-                   o->name,
+                   name.ptr,
                    later ? "supported yet" : "accepted",
                    o->help != NULL ? ": " : "",
                    o->help != NULL ? o->help : "");

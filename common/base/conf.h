@@ -71,7 +71,8 @@ enum xf_conf_flags {
 };
 
 struct xf_conf_opt {
-    const char *name; /* "store.max_bytes"; a name without a dot stands at the top of the file */
+    const char *name; /* "store.max_bytes"; without a dot: at the top of the file; LATER and REFUSED
+                       * keys may be "*.key": in any section */
     enum xf_conf_type type;
     unsigned flags; /* enum xf_conf_flags */
     size_t offset;  /* of the field */

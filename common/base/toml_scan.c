@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD_MAX = 512, SHOWN_MAX = 40 };
+enum { WORD_MAX = 512, SHOWN_MAX = 24 };
 
 static bool is_digit(int c)
 {
@@ -289,9 +289,13 @@ static enum xf_code take_word(struct xf_toml_reader *r, struct word *w)
     return XF_OK;
 }
 
+/* Long words are not shown: one may be a secret that lost its quotes. */
 static enum xf_code bad_word(struct xf_toml_reader *r, const struct word *w, const char *why)
 {
-    return xf_toml_fail_at(r, w->pos, "'%.*s' %s", SHOWN_MAX, w->text, why);
+    if (w->len > SHOWN_MAX) {
+        return xf_toml_fail_at(r, w->pos, "this %s", why);
+    }
+    return xf_toml_fail_at(r, w->pos, "'%s' %s", w->text, why);
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------

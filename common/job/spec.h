@@ -71,14 +71,15 @@ struct xf_job_side {
     struct xf_str profile;        /* empty: the default chain */
     struct xf_str access_key_env; /* empty or a variable's name; both or none */
     struct xf_str secret_key_env;
-    struct xf_str storage_class; /* destination: empty keeps the source's */
+    struct xf_str session_token_env; /* optional beside the two */
+    struct xf_str storage_class;     /* destination: empty keeps the source's */
 };
 
 struct xf_job_select {
     struct xf_conf_list include; /* none: everything */
     struct xf_conf_list exclude;
     uint64_t min_size; /* bytes, inclusive */
-    uint64_t max_size; /* bytes, inclusive; UINT64_MAX: no limit */
+    uint64_t max_size; /* bytes, inclusive; INT64_MAX: no limit */
     struct xf_conf_when newer_than;
     struct xf_conf_when older_than;
 };
@@ -103,8 +104,6 @@ struct xf_job_spec {
     int64_t in_flight;          /* requests per agent; 0: found by itself */
     int64_t attempts;           /* per object over all passes */
     struct xf_str report_path;  /* empty: none */
-    struct xf_conf *conf;       /* owns the strings */
-    struct xf_job_url *urls;    /* owned, of both sides */
 };
 
 /**
@@ -118,16 +117,11 @@ XF_MUST_CHECK enum xf_code xf_job_spec_parse(struct xf_str text,
 void xf_job_spec_free(struct xf_job_spec *s);
 XF_AUTO_DEFINE(xf_job_spec, xf_job_spec_free)
 
-/** Can the destination's service read the source's bucket itself? One endpoint URL, or AWS in one
- * partition. */
+/**
+ * Can the destination's service read the source's bucket itself? One endpoint URL, or AWS in one
+ * partition; an AWS side without a region counts as partition "aws".
+ */
 bool xf_job_spec_is_same_service(const struct xf_job_spec *s);
-
-/** The AWS partition of a side ("aws", "aws-cn", "aws-us-gov", "aws-eusc"), or NULL when it is not
- * AWS. */
-const char *xf_job_side_partition(const struct xf_job_side *side);
-
-/** Default of path_style for an endpoint: true unless it is empty (AWS) or Amazon's. */
-bool xf_job_default_path_style(struct xf_str endpoint);
 
 /**
  * Destination key of a source key: url's source prefix cut off, its destination prefix put before.
@@ -147,8 +141,7 @@ XF_MUST_CHECK enum xf_code xf_job_spec_map_key(const struct xf_job_spec *s,
  * Does [select] want this object? `rel` is the key after its url's prefix.
  * start_ms: the job's start (Unix time), from which ages count back; the same in every pass.
  *
- * Globs match the whole of `rel`: `*` any bytes, '/' too; `?` one character; `[a-z]`, `[!a-z]` one
- * of a set; `\` takes the next character as it is. An exclude wins over an include. Sizes are
+ * Globs are those of glob.h over the whole of `rel`. An exclude wins over an include. Sizes are
  * inclusive; newer_than takes mtime >= its moment, older_than mtime < its moment, so the two never
  * lose an object.
  */
@@ -157,10 +150,6 @@ bool xf_job_spec_selects(const struct xf_job_spec *s,
                          uint64_t size,
                          int64_t mtime_ms,
                          int64_t start_ms);
-
-/** One glob as above. A pattern that is_valid says no to never matches. */
-bool xf_job_glob_match(struct xf_str pattern, struct xf_str text);
-bool xf_job_glob_is_valid(struct xf_str pattern);
 
 /** The canonical text: TOML of all that differs from the defaults. Parses to an equal spec. */
 void xf_job_spec_put_canonical(const struct xf_job_spec *s, struct xf_buf *out);
@@ -177,7 +166,8 @@ void xf_job_spec_put_template(struct xf_buf *out);
 /** Every key with its type, range, default and text. */
 void xf_job_spec_put_help(struct xf_buf *out);
 
-/** For people, before a start: what each url matches and how keys map, one line each. */
+/** For people before a start, from `submit --dry-run`: what each url matches and how keys map, one
+ * line each. */
 void xf_job_spec_put_notes(const struct xf_job_spec *s, struct xf_buf *out);
 
 #endif
