@@ -68,7 +68,7 @@ struct xf_opt_prog {
 
 struct xf_opt_parsed {
     const struct xf_opt_cmd *cmd; /* NULL: the program has none, or help was asked without one */
-    const char **args;            /* positional, after the command; n_args of them, inside argv */
+    char **args;                  /* positional, after the command; n_args of them, inside argv */
     size_t n_args;
     bool is_help;    /* --help was given: print xf_opt_put_help(prog, cmd, ...) and exit 0 */
     bool is_version; /* --version was given */

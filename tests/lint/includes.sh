@@ -10,7 +10,7 @@ common/base
 common/rt common/base
 common/net common/base common/rt
 common/s3 common/base common/rt
-common/job common/base
+common/job common/base common/s3
 proto common/base
 coordinator common/base common/rt common/net common/s3 common/job proto
 agent common/base common/rt common/net common/s3 common/job proto
