@@ -32,7 +32,7 @@ enum xf_code xf_creds_new(struct xf_str access_key,
                           int64_t expires_ms,
                           struct xf_creds **out,
                           struct xf_err *err);
-struct xf_creds *xf_creds_ref(struct xf_creds *creds);
+struct xf_creds *xf_creds_ref(const struct xf_creds *creds); /* one more; give it to unref */
 void xf_creds_unref(struct xf_creds *creds); /* wipes with the last reference; NULL is fine */
 XF_AUTO_DEFINE(xf_creds, xf_creds_unref)
 

@@ -32,7 +32,8 @@ struct xf_plan {
     uint64_t size;      /* of the object */
     uint64_t part_size; /* of all parts but the last */
     uint32_t n_parts;
-    bool keeps_layout; /* the source's multipart layout is kept: etags will be comparable */
+    bool keeps_layout;   /* the source's multipart layout is kept: etags will be comparable */
+    bool layout_guessed; /* ... its part size is a guess: unequal etags then prove nothing */
 };
 
 struct xf_plan_opts {
