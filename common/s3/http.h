@@ -61,7 +61,7 @@ struct xf_http_done {
     uint64_t bytes_out; /* body bytes handed to the connection */
     uint64_t bytes_in;  /* body bytes received */
     struct xf_http_timing timing;
-    char peer[64]; /* address and port, "" when never connected */
+    char peer[64]; /* of failures: address and port, "" when never connected */
 };
 
 struct xf_http_call {
@@ -84,7 +84,10 @@ struct xf_http_call {
     void (*on_done)(void *arg, const struct xf_http_done *done);
     void *arg;
 
-    int64_t first_byte_ms; /* 0: the back end's setting */
+    /* 0: the back end's first_byte_ms and stall limits. Else a server that works long: so much to
+     * the first byte, and between any two bytes of the answer, however few come. */
+    int64_t patience_ms;
+    bool is_bulk; /* long bodies: larger buffers */
 };
 
 /* Limits of a back end. Zero fields take the default in brackets. */
