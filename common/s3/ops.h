@@ -47,6 +47,7 @@ struct xf_s3_list_opts {
     struct xf_str token;       /* overrides start_after */
     uint32_t max_keys;         /* 0: 1,000 */
     bool restore_status;       /* ask for RestoreStatus */
+    bool is_v1; /* a server without list-type=2; token and start_after go as marker */
 };
 struct xf_s3_req *
 xf_s3_list(struct xf_s3 *s3, const struct xf_s3_list_opts *o, xf_s3_done_fn *done, void *arg);

@@ -126,6 +126,17 @@ static enum xf_code missing(enum xf_s3err_kind kind)
     return XF_E_NOT_FOUND;
 }
 
+/* Which side a 412 is about. */
+static enum xf_code unmet(const struct xf_s3err_in *in)
+{
+    bool about_target = in->kind == XF_S3ERR_WRITE || in->kind == XF_S3ERR_UPLOAD;
+
+    if (in->kind == XF_S3ERR_COPY && in->body != NULL && in->body->condition.len > 0) {
+        about_target = xf_str_starts(in->body->condition, XF_STR_LIT("If-"));
+    }
+    return about_target ? XF_E_EXISTS : XF_E_CHANGED;
+}
+
 static enum xf_code by_status(const struct xf_s3err_in *in)
 {
     bool is_copy = in->kind == XF_S3ERR_COPY;
@@ -144,9 +155,7 @@ static enum xf_code by_status(const struct xf_s3err_in *in)
         return in->is_delete_marker ? XF_E_NOT_FOUND : is_copy ? XF_E_NO_COPY : XF_E_BAD_REQUEST;
     case 408: return XF_E_SERVER;
     case 409: return XF_E_BUSY;
-    case 412:
-        return in->kind == XF_S3ERR_WRITE || in->kind == XF_S3ERR_UPLOAD ? XF_E_EXISTS
-                                                                         : XF_E_CHANGED;
+    case 412: return unmet(in);
     case 413: return XF_E_TOO_LARGE;
     case 416: return XF_E_CHANGED;
     case 429:

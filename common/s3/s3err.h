@@ -16,6 +16,7 @@ struct xf_s3err_body {
     struct xf_str request_id;
     struct xf_str region;
     struct xf_str server_time;
+    struct xf_str condition; /* of a 412: the header that did not hold */
 };
 
 /* What kind of request failed; decides what 404, 412 and 501 mean. */

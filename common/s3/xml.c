@@ -24,7 +24,7 @@
 /* X(name), sorted by strcmp. */
 /* clang-format off */
 #define ELEMENTS(X)                                                                             \
-    X(Code) X(CommonPrefixes) X(CompleteMultipartUploadResult) X(Contents) X(CopyObjectResult)  \
+    X(Code) X(CommonPrefixes) X(CompleteMultipartUploadResult) X(Condition) X(Contents) X(CopyObjectResult)  \
     X(CopyPartResult) X(DeleteResult) X(ETag) X(EncodingType) X(Error) X(ErrorResponse)         \
     X(Initiated) X(InitiateMultipartUploadResult) X(IsRestoreInProgress) X(IsTruncated) X(Key)  \
     X(KeyCount) X(LastModified) X(ListBucketResult) X(ListMultipartUploadsResult)               \
@@ -206,6 +206,8 @@ static void leaf_error(struct xf_xml *x, enum element e, struct xf_str text)
         body->request_id = keep(x, xf_str_trim(text));
     } else if (e == E_Region) {
         body->region = keep(x, xf_str_trim(text));
+    } else if (e == E_Condition) {
+        body->condition = keep(x, xf_str_trim(text));
     } else if (e == E_ServerTime) {
         body->server_time = keep(x, xf_str_trim(text));
     }

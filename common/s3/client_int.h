@@ -1,0 +1,134 @@
+/*
+ * client_int.h - one S3 operation inside the client. Private to common/s3.
+ *
+ * ops.c fills a request (path, query, headers, body, what to expect); client.c signs and sends it
+ * and repeats it when it may; reply.c reads the answer and decides what it means; body.c feeds the
+ * request's body.
+ */
+#ifndef XF_S3_CLIENT_INT_H
+#define XF_S3_CLIENT_INT_H
+
+#include "common/base/arena.h"
+#include "common/base/list.h"
+#include "common/rt/loop.h"
+#include "common/s3/client.h"
+#include "common/s3/creds.h"
+#include "common/s3/s3err.h"
+#include "common/s3/sigv4.h"
+
+#define XF_CLIENT_PAIRS_MAX 200
+#define XF_CLIENT_CHUNK     (64U * 1024U) /* bytes of a signed chunk */
+
+struct xf_s3 {
+    struct xf_s3_opts opts;
+    char *region;
+    struct xf_sigv4 *signer;
+    struct xf_creds *creds; /* NULL: anonymous */
+    int64_t creds_read_ms;  /* mono; when the source was last read */
+    int64_t clock_offset_ms;
+    struct xf_list active;
+    struct xf_list idle;
+    struct xf_list failed; /* refused before they were sent; their done waits for the timer */
+    struct xf_timer timer;
+    size_t n_active;
+    size_t n_idle;
+};
+
+/* What a request's answer must be like. */
+struct xf_client_want {
+    bool is_write;  /* an unclear end leaves open whether it was done */
+    bool is_ranged; /* get */
+    uint64_t offset;
+    uint64_t len;         /* get: bytes of the range */
+    uint64_t object_size; /* get: XF_HTTP_SIZE_UNKNOWN */
+    struct xf_str if_match;
+    bool if_absent;        /* copy: 412 is about the destination */
+    enum xf_xml_root root; /* of a good answer's body; XF_XML_NONE: it has none that matters */
+};
+
+struct xf_s3_req {
+    struct xf_list node;
+    struct xf_s3 *s3;
+    enum xf_s3_op op;
+    enum xf_s3err_kind kind;
+    const char *method;
+    xf_s3_done_fn *done;
+    void *arg;
+    struct xf_http_req *http; /* NULL: not sent (yet) */
+
+    /* the request, as ops.c made it; strings live in the arena */
+    struct xf_arena arena;
+    struct xf_buf name; /* bucket/key, for texts */
+    struct xf_buf path;
+    struct xf_buf host;
+    struct xf_sigv4_pair query[XF_CLIENT_PAIRS_MAX];
+    size_t n_query;
+    struct xf_sigv4_pair headers[XF_CLIENT_PAIRS_MAX]; /* signed */
+    size_t n_headers;
+    struct xf_s3_body body;
+    struct xf_buf body_text; /* of our own bodies */
+    bool own_body;
+    struct xf_s3_sink sink;
+    struct xf_client_want want;
+    struct xf_err refused; /* an option was wrong */
+
+    /* as sent */
+    struct xf_creds *creds;
+    struct xf_buf url;
+    struct xf_buf lines_text;
+    const char *lines[XF_CLIENT_PAIRS_MAX + 16];
+    struct xf_buf auth;
+    int64_t signed_wall_ms;
+    bool is_chunked;
+    struct xf_sigv4_chunks chunks;
+    struct xf_buf chunk; /* raw bytes of the present chunk */
+    struct xf_buf framed;
+    size_t framed_at;
+    uint64_t pulled; /* bytes taken from the caller's pull */
+
+    /* the answer */
+    struct xf_xml *xml;
+    bool xml_bad;  /* the body is no document */
+    bool is_error; /* the status says so */
+    uint64_t body_bytes;
+    uint64_t expect_bytes; /* get: so many will come */
+    struct xf_str header_code;
+    struct xf_s3_meta meta[XF_S3_META_MAX];
+    struct xf_s3_attrs attrs;
+    struct xf_s3_result res;
+    struct xf_err own; /* found by us while the answer came */
+
+    bool clock_fixed;
+    bool creds_renewed;
+    bool cancelled;
+};
+
+/* client.c */
+struct xf_s3_req *xf_client_req(struct xf_s3 *s3,
+                                enum xf_s3_op op,
+                                const char *method,
+                                enum xf_s3err_kind kind,
+                                xf_s3_done_fn *done,
+                                void *arg);
+void xf_client_target(struct xf_s3_req *req, struct xf_str bucket, struct xf_str key);
+void xf_client_query(struct xf_s3_req *req, const char *name, struct xf_str value);
+void xf_client_query_u64(struct xf_s3_req *req, const char *name, uint64_t value);
+/* The name is static, lower case. */
+void xf_client_header(struct xf_s3_req *req, const char *name, struct xf_str value);
+void xf_client_refuse(struct xf_s3_req *req, const char *what);
+struct xf_s3_req *xf_client_launch(struct xf_s3_req *req);
+
+/* body.c */
+bool xf_client_body_is_chunked(const struct xf_s3_req *req);
+uint64_t xf_client_body_size(const struct xf_s3_req *req);
+bool xf_client_body_rewind(struct xf_s3_req *req);
+enum xf_http_flow xf_client_body_pull(void *arg, char *buf, size_t cap, size_t *n);
+
+/* reply.c */
+void xf_client_reply_reset(struct xf_s3_req *req);
+enum xf_http_flow xf_client_reply_head(void *arg, const struct xf_http_head *head);
+enum xf_http_flow xf_client_reply_data(void *arg, const char *data, size_t len);
+/* Decide what the end means; fills req->res. */
+void xf_client_reply_end(struct xf_s3_req *req, const struct xf_http_done *done);
+
+#endif

@@ -1,0 +1,415 @@
+/*
+ * ops.c - each operation's path, query, headers and body, and what its answer must be.
+ */
+#include "common/s3/client_int.h"
+#include "common/s3/plan.h"
+
+#define PAGE_DEFAULT 1000U
+
+static void header_if(struct xf_s3_req *req, const char *name, struct xf_str value)
+{
+    if (value.len > 0) {
+        xf_client_header(req, name, value);
+    }
+}
+
+static void query_if(struct xf_s3_req *req, const char *name, struct xf_str value)
+{
+    if (value.len > 0) {
+        xf_client_query(req, name, value);
+    }
+}
+
+/* Etags go between quotes whatever way they came. */
+static void etag_header(struct xf_s3_req *req, const char *name, struct xf_str etag)
+{
+    XF_AUTO_BUF text = {0};
+
+    if (etag.len == 0) {
+        return;
+    }
+    xf_buf_put_byte(&text, '"');
+    xf_buf_put(&text, xf_plan_etag_bare(etag));
+    xf_buf_put_byte(&text, '"');
+    xf_client_header(req, name, xf_buf_view(&text));
+}
+
+static void object_target(struct xf_s3_req *req, struct xf_str bucket, struct xf_str key)
+{
+    if (key.len == 0) {
+        xf_client_refuse(req, "key is empty");
+    }
+    xf_client_target(req, bucket, key);
+}
+
+static void attrs_headers(struct xf_s3_req *req, const struct xf_s3_attrs *a)
+{
+    if (a == NULL) {
+        return;
+    }
+    header_if(req, "content-type", a->content_type);
+    header_if(req, "cache-control", a->cache_control);
+    header_if(req, "content-disposition", a->content_disposition);
+    header_if(req, "content-encoding", a->content_encoding);
+    header_if(req, "content-language", a->content_language);
+    header_if(req, "expires", a->expires);
+    header_if(req, "x-amz-website-redirect-location", a->website_redirect);
+    for (size_t i = 0; i < a->n_meta; i++) {
+        XF_AUTO_BUF name = {0};
+
+        xf_buf_put_c(&name, "x-amz-meta-");
+        xf_buf_put(&name, a->meta[i].name);
+        xf_client_header(req, xf_arena_dup(&req->arena, xf_buf_view(&name)).ptr, a->meta[i].value);
+    }
+}
+
+static void source_headers(struct xf_s3_req *req, const struct xf_s3_source *source)
+{
+    XF_AUTO_BUF text = {0};
+
+    if (source->bucket.len == 0 || source->key.len == 0) {
+        xf_client_refuse(req, "copy has no source");
+    }
+    xf_uri_copy_source(&text, source->bucket, source->key, source->version_id);
+    xf_client_header(req, "x-amz-copy-source", xf_buf_view(&text));
+    etag_header(req, "x-amz-copy-source-if-match", source->if_match);
+}
+
+static void if_absent_header(struct xf_s3_req *req, bool if_absent)
+{
+    if (if_absent) {
+        xf_client_header(req, "if-none-match", XF_STR_LIT("*"));
+    }
+}
+
+/* bytes=a-b; refused when the end is beyond what 64 bits hold. */
+static void range_header(struct xf_s3_req *req, const char *name, uint64_t offset, uint64_t len)
+{
+    XF_AUTO_BUF text = {0};
+
+    if (len == 0 || offset > UINT64_MAX - len) {
+        xf_client_refuse(req, "range is empty or too far out");
+        return;
+    }
+    xf_buf_put_c(&text, "bytes=");
+    xf_buf_put_u64(&text, offset);
+    xf_buf_put_byte(&text, '-');
+    xf_buf_put_u64(&text, offset + len - 1);
+    xf_client_header(req, name, xf_buf_view(&text));
+}
+
+static void part_query(struct xf_s3_req *req, uint32_t part_no, struct xf_str upload_id)
+{
+    if (part_no < 1 || part_no > XF_PLAN_PARTS_MAX) {
+        xf_client_refuse(req, "part number is not in 1..10000");
+    }
+    if (upload_id.len == 0) {
+        xf_client_refuse(req, "upload id is empty");
+    }
+    xf_client_query_u64(req, "partNumber", part_no);
+    xf_client_query(req, "uploadId", upload_id);
+}
+
+static void upload_query(struct xf_s3_req *req, struct xf_str upload_id)
+{
+    if (upload_id.len == 0) {
+        xf_client_refuse(req, "upload id is empty");
+    }
+    xf_client_query(req, "uploadId", upload_id);
+}
+
+struct xf_s3_req *
+xf_s3_list(struct xf_s3 *s3, const struct xf_s3_list_opts *o, xf_s3_done_fn *done, void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_LIST, "GET", XF_S3ERR_BUCKET, done, arg);
+
+    xf_client_target(req, o->bucket, XF_STR_EMPTY);
+    req->want.root = XF_XML_LIST;
+    xf_client_query(req, "encoding-type", XF_STR_LIT("url"));
+    xf_client_query_u64(req, "max-keys", o->max_keys > 0 ? o->max_keys : PAGE_DEFAULT);
+    query_if(req, "prefix", o->prefix);
+    query_if(req, "delimiter", o->delimiter);
+    if (o->is_v1) {
+        query_if(req, "marker", o->token.len > 0 ? o->token : o->start_after);
+    } else {
+        xf_client_query(req, "list-type", XF_STR_LIT("2"));
+        query_if(req, "continuation-token", o->token);
+        query_if(req, "start-after", o->token.len > 0 ? XF_STR_EMPTY : o->start_after);
+    }
+    if (o->restore_status) {
+        xf_client_header(req, "x-amz-optional-object-attributes", XF_STR_LIT("RestoreStatus"));
+    }
+    return xf_client_launch(req);
+}
+
+struct xf_s3_req *
+xf_s3_head(struct xf_s3 *s3, const struct xf_s3_head_opts *o, xf_s3_done_fn *done, void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_HEAD, "HEAD", XF_S3ERR_READ, done, arg);
+
+    object_target(req, o->bucket, o->key);
+    query_if(req, "versionId", o->version_id);
+    if (o->part_no > 0) {
+        xf_client_query_u64(req, "partNumber", o->part_no);
+    }
+    etag_header(req, "if-match", o->if_match);
+    return xf_client_launch(req);
+}
+
+struct xf_s3_req *
+xf_s3_get(struct xf_s3 *s3, const struct xf_s3_get_opts *o, xf_s3_done_fn *done, void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_GET, "GET", XF_S3ERR_READ, done, arg);
+
+    object_target(req, o->bucket, o->key);
+    query_if(req, "versionId", o->version_id);
+    etag_header(req, "if-match", o->if_match);
+    req->want.is_ranged = o->len > 0;
+    req->want.offset = o->offset;
+    req->want.len = o->len;
+    req->want.object_size = o->object_size;
+    req->want.if_match =
+        o->if_match.len > 0 ? xf_arena_dup(&req->arena, o->if_match) : XF_STR_EMPTY;
+    if (o->len > 0) {
+        range_header(req, "range", o->offset, o->len);
+    } else if (o->offset > 0) {
+        xf_client_refuse(req, "range has a start but no length");
+    }
+    req->sink = o->sink;
+    return xf_client_launch(req);
+}
+
+struct xf_s3_req *
+xf_s3_put(struct xf_s3 *s3, const struct xf_s3_put_opts *o, xf_s3_done_fn *done, void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_PUT, "PUT", XF_S3ERR_WRITE, done, arg);
+
+    object_target(req, o->bucket, o->key);
+    req->want.is_write = true;
+    req->body = o->body;
+    attrs_headers(req, o->attrs);
+    header_if(req, "x-amz-tagging", o->tags);
+    header_if(req, "x-amz-storage-class", o->storage_class);
+    if_absent_header(req, o->if_absent);
+    return xf_client_launch(req);
+}
+
+struct xf_s3_req *
+xf_s3_copy(struct xf_s3 *s3, const struct xf_s3_copy_opts *o, xf_s3_done_fn *done, void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_COPY, "PUT", XF_S3ERR_COPY, done, arg);
+
+    object_target(req, o->bucket, o->key);
+    req->want.is_write = true;
+    req->want.root = XF_XML_COPY;
+    req->want.if_absent = o->if_absent;
+    req->want.is_pinned = o->source.if_match.len > 0;
+    source_headers(req, &o->source);
+    if (o->attrs != NULL) {
+        xf_client_header(req, "x-amz-metadata-directive", XF_STR_LIT("REPLACE"));
+        attrs_headers(req, o->attrs);
+    } else {
+        header_if(req, "x-amz-website-redirect-location", o->website_redirect);
+    }
+    if (o->replace_tags) {
+        xf_client_header(req, "x-amz-tagging-directive", XF_STR_LIT("REPLACE"));
+        header_if(req, "x-amz-tagging", o->tags);
+    }
+    header_if(req, "x-amz-storage-class", o->storage_class);
+    if_absent_header(req, o->if_absent);
+    return xf_client_launch(req);
+}
+
+struct xf_s3_req *
+xf_s3_create(struct xf_s3 *s3, const struct xf_s3_create_opts *o, xf_s3_done_fn *done, void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_CREATE, "POST", XF_S3ERR_WRITE, done, arg);
+
+    object_target(req, o->bucket, o->key);
+    req->want.is_write = true;
+    req->want.root = XF_XML_INITIATE;
+    xf_client_query(req, "uploads", XF_STR_EMPTY);
+    attrs_headers(req, o->attrs);
+    header_if(req, "x-amz-tagging", o->tags);
+    header_if(req, "x-amz-storage-class", o->storage_class);
+    return xf_client_launch(req);
+}
+
+struct xf_s3_req *
+xf_s3_part(struct xf_s3 *s3, const struct xf_s3_part_opts *o, xf_s3_done_fn *done, void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_PART, "PUT", XF_S3ERR_UPLOAD, done, arg);
+
+    object_target(req, o->bucket, o->key);
+    req->want.is_write = true;
+    part_query(req, o->part_no, o->upload_id);
+    req->body = o->body;
+    return xf_client_launch(req);
+}
+
+struct xf_s3_req *xf_s3_part_copy(struct xf_s3 *s3,
+                                  const struct xf_s3_part_copy_opts *o,
+                                  xf_s3_done_fn *done,
+                                  void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_PART_COPY, "PUT", XF_S3ERR_COPY, done, arg);
+
+    object_target(req, o->bucket, o->key);
+    req->want.is_write = true;
+    req->want.root = XF_XML_COPY;
+    part_query(req, o->part_no, o->upload_id);
+    source_headers(req, &o->source);
+    if (o->len > 0) {
+        range_header(req, "x-amz-copy-source-range", o->offset, o->len);
+    }
+    return xf_client_launch(req);
+}
+
+static void put_xml(struct xf_buf *out, struct xf_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        switch (text.ptr[i]) {
+        case '&': xf_buf_put_c(out, "&amp;"); break;
+        case '<': xf_buf_put_c(out, "&lt;"); break;
+        case '>': xf_buf_put_c(out, "&gt;"); break;
+        default: xf_buf_put_byte(out, text.ptr[i]); break;
+        }
+    }
+}
+
+/* The list of parts; refused unless they ascend. */
+static void complete_body(struct xf_s3_req *req, const struct xf_xml_part *parts, size_t n)
+{
+    struct xf_buf *out = &req->body_text;
+
+    if (n == 0 || n > XF_PLAN_PARTS_MAX) {
+        xf_client_refuse(req, "an upload has 1 to 10000 parts");
+        return;
+    }
+    xf_buf_put_c(out,
+                 "<CompleteMultipartUpload "
+                 "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
+    for (size_t i = 0; i < n; i++) {
+        if (parts[i].part_no < 1 || (i > 0 && parts[i].part_no <= parts[i - 1].part_no)) {
+            xf_client_refuse(req, "parts are not in ascending order");
+            return;
+        }
+        if (parts[i].etag.len == 0) {
+            xf_client_refuse(req, "a part has no etag");
+            return;
+        }
+        xf_buf_put_c(out, "<Part><PartNumber>");
+        xf_buf_put_u64(out, parts[i].part_no);
+        xf_buf_put_c(out, "</PartNumber><ETag>\"");
+        put_xml(out, xf_plan_etag_bare(parts[i].etag));
+        xf_buf_put_c(out, "\"</ETag></Part>");
+    }
+    xf_buf_put_c(out, "</CompleteMultipartUpload>");
+    req->body.bytes = xf_buf_view(out);
+    req->own_body = true;
+}
+
+struct xf_s3_req *xf_s3_complete(struct xf_s3 *s3,
+                                 const struct xf_s3_complete_opts *o,
+                                 xf_s3_done_fn *done,
+                                 void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_COMPLETE, "POST", XF_S3ERR_UPLOAD, done, arg);
+
+    object_target(req, o->bucket, o->key);
+    req->want.is_write = true;
+    req->want.root = XF_XML_COMPLETE;
+    upload_query(req, o->upload_id);
+    complete_body(req, o->parts, o->n_parts);
+    xf_client_header(req, "content-type", XF_STR_LIT("application/xml"));
+    if (s3->opts.endpoint.is_aws && o->object_size != XF_HTTP_SIZE_UNKNOWN) {
+        XF_AUTO_BUF text = {0};
+
+        xf_buf_put_u64(&text, o->object_size);
+        xf_client_header(req, "x-amz-mp-object-size", xf_buf_view(&text));
+    }
+    if_absent_header(req, o->if_absent);
+    return xf_client_launch(req);
+}
+
+struct xf_s3_req *
+xf_s3_abort(struct xf_s3 *s3, const struct xf_s3_upload_opts *o, xf_s3_done_fn *done, void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_ABORT, "DELETE", XF_S3ERR_UPLOAD, done, arg);
+
+    object_target(req, o->bucket, o->key);
+    req->want.is_write = true;
+    upload_query(req, o->upload_id);
+    return xf_client_launch(req);
+}
+
+struct xf_s3_req *xf_s3_list_parts(struct xf_s3 *s3,
+                                   const struct xf_s3_upload_opts *o,
+                                   xf_s3_done_fn *done,
+                                   void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_LIST_PARTS, "GET", XF_S3ERR_UPLOAD, done, arg);
+
+    object_target(req, o->bucket, o->key);
+    req->want.root = XF_XML_PARTS;
+    upload_query(req, o->upload_id);
+    xf_client_query_u64(req, "max-parts", PAGE_DEFAULT);
+    if (o->part_marker > 0) {
+        xf_client_query_u64(req, "part-number-marker", o->part_marker);
+    }
+    return xf_client_launch(req);
+}
+
+struct xf_s3_req *xf_s3_list_uploads(struct xf_s3 *s3,
+                                     const struct xf_s3_list_uploads_opts *o,
+                                     xf_s3_done_fn *done,
+                                     void *arg)
+{
+    struct xf_s3_req *req =
+        xf_client_req(s3, XF_S3_LIST_UPLOADS, "GET", XF_S3ERR_BUCKET, done, arg);
+
+    xf_client_target(req, o->bucket, XF_STR_EMPTY);
+    req->want.root = XF_XML_UPLOADS;
+    xf_client_query(req, "uploads", XF_STR_EMPTY);
+    xf_client_query(req, "encoding-type", XF_STR_LIT("url"));
+    xf_client_query_u64(req, "max-uploads", o->max_uploads > 0 ? o->max_uploads : PAGE_DEFAULT);
+    query_if(req, "prefix", o->prefix);
+    query_if(req, "key-marker", o->key_marker);
+    query_if(req, "upload-id-marker", o->upload_id_marker);
+    return xf_client_launch(req);
+}
+
+struct xf_s3_req *
+xf_s3_get_tags(struct xf_s3 *s3, const struct xf_s3_object_opts *o, xf_s3_done_fn *done, void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_GET_TAGS, "GET", XF_S3ERR_READ, done, arg);
+
+    object_target(req, o->bucket, o->key);
+    req->want.root = XF_XML_TAGGING;
+    xf_client_query(req, "tagging", XF_STR_EMPTY);
+    query_if(req, "versionId", o->version_id);
+    return xf_client_launch(req);
+}
+
+struct xf_s3_req *xf_s3_head_bucket(struct xf_s3 *s3,
+                                    const struct xf_s3_object_opts *o,
+                                    xf_s3_done_fn *done,
+                                    void *arg)
+{
+    struct xf_s3_req *req =
+        xf_client_req(s3, XF_S3_HEAD_BUCKET, "HEAD", XF_S3ERR_BUCKET, done, arg);
+
+    xf_client_target(req, o->bucket, XF_STR_EMPTY);
+    return xf_client_launch(req);
+}
+
+struct xf_s3_req *
+xf_s3_delete(struct xf_s3 *s3, const struct xf_s3_object_opts *o, xf_s3_done_fn *done, void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_DELETE, "DELETE", XF_S3ERR_WRITE, done, arg);
+
+    object_target(req, o->bucket, o->key);
+    req->want.is_write = true;
+    query_if(req, "versionId", o->version_id);
+    return xf_client_launch(req);
+}
