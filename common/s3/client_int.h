@@ -42,7 +42,8 @@ struct xf_client_want {
     uint64_t len;         /* get: bytes of the range */
     uint64_t object_size; /* get: XF_HTTP_SIZE_UNKNOWN */
     struct xf_str if_match;
-    bool if_absent;        /* copy: 412 is about the destination */
+    bool if_absent;        /* copy: a condition on the destination */
+    bool is_pinned;        /* copy: a condition on the source */
     enum xf_xml_root root; /* of a good answer's body; XF_XML_NONE: it has none that matters */
 };
 
