@@ -1,0 +1,128 @@
+/* cmd_status.c - xferctl status [JOB] [--watch]: once, or again and again. */
+#include "common/base/clock.h"
+#include "ctl/ctl.h"
+#include "ctl/tui.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum {
+    WATCH_MS = 1000,
+    WATCH_LINE_MS = 10 * 1000
+};
+
+static void put_all(struct xf_buf *b, const struct xf_json *j, const struct xf_tui *t)
+{
+    const struct xf_json *jobs = xf_json_get(j, "jobs");
+
+    if (jobs == NULL) {
+        xf_tui_put_job(b, j, t);
+        return;
+    }
+    for (size_t i = 0; i < xf_json_len(jobs); i++) {
+        xf_tui_put_job(b, xf_json_at(jobs, i), t);
+    }
+    if (xf_json_len(jobs) == 0) {
+        xf_buf_put_c(b, "no jobs\n");
+    }
+    xf_buf_put_byte(b, '\n');
+    xf_tui_put_agents(b, xf_json_get(j, "agents"), t);
+}
+
+static void put_lines(struct xf_buf *b, const struct xf_json *j)
+{
+    const struct xf_json *jobs = xf_json_get(j, "jobs");
+    size_t n = jobs == NULL ? 1 : xf_json_len(jobs);
+    char ts[XF_TIME_TEXT_MAX];
+
+    xf_time_rfc3339(xf_clock_wall_ms(xf_clock_real()), false, ts);
+    for (size_t i = 0; i < n; i++) {
+        xf_buf_putf(b, "%s ", ts);
+        xf_tui_put_job_line(b, jobs == NULL ? j : xf_json_at(jobs, i));
+        xf_buf_put_byte(b, '\n');
+    }
+}
+
+static int once(struct xf_ctl *c, const char *job)
+{
+    struct xf_err err;
+    struct xf_tui tui;
+    XF_AUTO(xf_json) j = NULL;
+    XF_AUTO_BUF b;
+
+    if (xf_ctl_query(c, XF_KIND_STATUS, job, &j, &err) != XF_OK) {
+        return xf_ctl_fail(&err);
+    }
+    if (c->o.json) {
+        xf_ctl_out_json(j);
+        return XF_EXIT_OK;
+    }
+    xf_tui_init(&tui, STDOUT_FILENO);
+    xf_buf_init(&b, 0);
+    put_all(&b, j, &tui);
+    xf_ctl_out(xf_buf_view(&b));
+    return XF_EXIT_OK;
+}
+
+/* One picture; with JSON one object a line. */
+static int show(struct xf_ctl *c, const char *job, const struct xf_tui *tui)
+{
+    struct xf_err err;
+    XF_AUTO(xf_json) j = NULL;
+    XF_AUTO_BUF b;
+
+    enum xf_code rc = xf_ctl_query(c, XF_KIND_STATUS, job, &j, &err);
+    if (rc == XF_E_UNREACHABLE) {
+        (void)fprintf(stderr, "xferctl: %s; still asking\n", err.msg); /* a restart does not end a watch */
+        return XF_EXIT_OK;
+    }
+    if (rc != XF_OK) {
+        return xf_ctl_fail(&err);
+    }
+    xf_buf_init(&b, 0);
+    if (c->o.json) {
+        XF_AUTO_FREE char *text = xf_json_dump(j, false);
+        xf_buf_put_c(&b, text);
+        xf_buf_put_byte(&b, '\n');
+    } else if (tui->terminal) {
+        xf_buf_put_c(&b, "\x1b[H\x1b[J");
+        put_all(&b, j, tui);
+    } else {
+        put_lines(&b, j);
+    }
+    xf_ctl_out(xf_buf_view(&b));
+    return XF_EXIT_OK;
+}
+
+static int watch(struct xf_ctl *c, const char *job)
+{
+    sigset_t set;
+    int rc = XF_EXIT_OK;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    XF_ASSERT(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
+    XF_AUTO_FD int fd = signalfd(-1, &set, SFD_CLOEXEC);
+    XF_ASSERT(fd >= 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    for (;;) {
+        struct xf_tui tui;
+        xf_tui_init(&tui, STDOUT_FILENO); /* again each time: the window may have another size */
+        rc = show(c, job, &tui);
+        if (rc != XF_EXIT_OK || poll(&p, 1, tui.terminal || c->o.json ? WATCH_MS : WATCH_LINE_MS) == 1) {
+            return rc;
+        }
+    }
+}
+
+int xf_cmd_status(void *ctx, const struct xf_opt_parsed *p)
+{
+    struct xf_ctl *c = ctx;
+    const char *job = p->n_args > 0 ? p->args[0] : NULL;
+
+    return c->o.watch ? watch(c, job) : once(c, job);
+}
