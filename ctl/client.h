@@ -1,5 +1,6 @@
 /*
- * client.h - an operator's connection to a coordinator: one request at a time, each with a deadline.
+ * client.h - an operator's connection to a coordinator: one request at a time, each with a
+ * deadline.
  *
  * For programs without a loop of their own: xfer's command line. A request that gets no reply in
  * time is XF_E_UNREACHABLE; what it did is then unknown, so every request is safe to repeat
@@ -15,9 +16,9 @@
 struct xf_client; /* opaque */
 
 struct xf_client_opts {
-    const char *url;         /* the coordinator's --listen URL; also inproc:// */
-    const char *token;       /* operator's token, NULL: none */
-    const char *tls_ca;      /* files for tls+tcp://, NULL: none */
+    const char *url;    /* the coordinator's --listen URL; also inproc:// */
+    const char *token;  /* operator's token, NULL: none */
+    const char *tls_ca; /* files for tls+tcp://, NULL: none */
     const char *tls_cert;
     const char *tls_key;
 };
@@ -28,7 +29,8 @@ enum {
 };
 
 /** Errors: XF_E_INVAL (URL), XF_E_TLS, XF_E_IO. The connection itself is made by the first call. */
-XF_MUST_CHECK enum xf_code xf_client_open(const struct xf_client_opts *opts, struct xf_client **out, struct xf_err *err);
+XF_MUST_CHECK enum xf_code
+xf_client_open(const struct xf_client_opts *opts, struct xf_client **out, struct xf_err *err);
 void xf_client_close(struct xf_client *c);
 XF_AUTO_DEFINE(xf_client, xf_client_close)
 

@@ -41,13 +41,17 @@ static void put_errors(struct xf_buf *b, const struct xf_json *errors)
     for (size_t i = 0; i < xf_json_len(errors); i++) {
         const struct xf_json *e = xf_json_at(errors, i);
         xf_buf_put_c(b, i == 0 ? "errors\n" : "");
-        xf_buf_putf(b, "  %8llu  %s  ", (unsigned long long)xf_json_get_u64(e, "count", 0), xf_json_get_c(e, "code", "?"));
+        xf_buf_putf(b,
+                    "  %8llu  %s  ",
+                    (unsigned long long)xf_json_get_u64(e, "count", 0),
+                    xf_json_get_c(e, "code", "?"));
         xf_buf_put_escaped(b, xf_str_c(xf_json_get_c(e, "message", "")));
         xf_buf_put_byte(b, '\n');
         const struct xf_json *examples = xf_json_get(e, "examples");
         for (size_t k = 0; k < xf_json_len(examples); k++) {
             const struct xf_json *x = xf_json_at(examples, k);
-            const char *key = xf_json_text(x) != NULL ? xf_json_text(x) : xf_json_get_c(x, "key", "?");
+            const char *key =
+                xf_json_text(x) != NULL ? xf_json_text(x) : xf_json_get_c(x, "key", "?");
             xf_buf_put_c(b, "            ");
             xf_buf_put_escaped(b, xf_str_c(key));
             xf_buf_put_byte(b, '\n');

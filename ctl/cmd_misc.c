@@ -36,7 +36,8 @@ int xf_cmd_version(void *ctx, const struct xf_opt_parsed *p)
 
 int xf_cmd_completion(void *ctx, const struct xf_opt_parsed *p)
 {
-    static const char *const shells[] = {[XF_OPT_BASH] = "bash", [XF_OPT_ZSH] = "zsh", [XF_OPT_FISH] = "fish"};
+    static const char *const shells[] = {
+        [XF_OPT_BASH] = "bash", [XF_OPT_ZSH] = "zsh", [XF_OPT_FISH] = "fish"};
     const struct xf_ctl *c = ctx;
     struct xf_err err;
     XF_AUTO_BUF b;
@@ -49,7 +50,8 @@ int xf_cmd_completion(void *ctx, const struct xf_opt_parsed *p)
             return XF_EXIT_OK;
         }
     }
-    (void)XF_FAIL(&err, XF_E_INVAL, "completion: '%s' is not known; use bash, zsh or fish", p->args[0]);
+    (void)XF_FAIL(
+        &err, XF_E_INVAL, "completion: '%s' is not known; use bash, zsh or fish", p->args[0]);
     return xf_ctl_fail(&err);
 }
 

@@ -9,10 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum {
-    WATCH_MS = 1000,
-    WATCH_LINE_MS = 10 * 1000
-};
+enum { WATCH_MS = 1000, WATCH_LINE_MS = 10 * 1000 };
 
 static void put_all(struct xf_buf *b, const struct xf_json *j, const struct xf_tui *t)
 {
@@ -76,7 +73,8 @@ static int show(struct xf_ctl *c, const char *job, const struct xf_tui *tui)
 
     enum xf_code rc = xf_ctl_query(c, XF_KIND_STATUS, job, &j, &err);
     if (rc == XF_E_UNREACHABLE) {
-        (void)fprintf(stderr, "xferctl: %s; still asking\n", err.msg); /* a restart does not end a watch */
+        (void)fprintf(
+            stderr, "xferctl: %s; still asking\n", err.msg); /* a restart does not end a watch */
         return XF_EXIT_OK;
     }
     if (rc != XF_OK) {
@@ -113,7 +111,8 @@ static int watch(struct xf_ctl *c, const char *job)
         struct xf_tui tui;
         xf_tui_init(&tui, STDOUT_FILENO); /* again each time: the window may have another size */
         rc = show(c, job, &tui);
-        if (rc != XF_EXIT_OK || poll(&p, 1, tui.terminal || c->o.json ? WATCH_MS : WATCH_LINE_MS) == 1) {
+        if (rc != XF_EXIT_OK ||
+            poll(&p, 1, tui.terminal || c->o.json ? WATCH_MS : WATCH_LINE_MS) == 1) {
             return rc;
         }
     }

@@ -6,12 +6,11 @@
 
 #include <stdio.h>
 
-enum {
-    KEY_LEN = 24
-};
+enum { KEY_LEN = 24 };
 
 /* Read and check the file here, so that errors name the file as the person typed it. */
-static enum xf_code read_spec(const char *path, struct xf_buf *text, struct xf_job_spec **spec, struct xf_err *err)
+static enum xf_code
+read_spec(const char *path, struct xf_buf *text, struct xf_job_spec **spec, struct xf_err *err)
 {
     enum xf_code rc = xf_file_read(path, XF_SPEC_MAX, text, err);
 
@@ -23,7 +22,8 @@ static enum xf_code read_spec(const char *path, struct xf_buf *text, struct xf_j
     return xf_job_spec_parse(xf_buf_view(text), xf_str_c(path), spec, err);
 }
 
-static enum xf_code send(struct xf_ctl *c, struct xf_str toml, struct xf_msg_submit_reply *reply, struct xf_err *err)
+static enum xf_code
+send(struct xf_ctl *c, struct xf_str toml, struct xf_msg_submit_reply *reply, struct xf_err *err)
 {
     struct xf_rng rng;
     char key[KEY_LEN + 1];
@@ -44,7 +44,8 @@ static void show_plan(const struct xf_job_spec *spec)
 
     xf_buf_init(&notes, 0);
     xf_job_spec_put_notes(spec, &notes);
-    (void)fprintf(stderr, "%.*s", XF_STR_ARG(xf_buf_view(&notes))); /* for people; stdout is for the id */
+    (void)fprintf(
+        stderr, "%.*s", XF_STR_ARG(xf_buf_view(&notes))); /* for people; stdout is for the id */
 }
 
 /* The reports a job asks for; a failure here does not change how the job ended. */
@@ -63,7 +64,8 @@ static void write_reports(struct xf_ctl *c, const char *job, const struct xf_job
     }
 }
 
-static int print_submitted(struct xf_ctl *c, const struct xf_msg_submit_reply *reply, const char *job)
+static int
+print_submitted(struct xf_ctl *c, const struct xf_msg_submit_reply *reply, const char *job)
 {
     struct xf_err err;
 

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum {
-    TOKEN_FILE_MAX = 4096
-};
+enum { TOKEN_FILE_MAX = 4096 };
 
 const char *xf_ctl_arg(const struct xf_ctl *c, size_t at)
 {
@@ -51,7 +49,11 @@ enum xf_code xf_ctl_read_token(const char *file, struct xf_buf *out, struct xf_e
         out->ptr[--out->len] = '\0';
     }
     if (out->len == 0 || out->len > XF_TOKEN_MAX) {
-        return XF_FAIL(err, XF_E_CONFIG, "'%s' does not hold a token of 1 to %d bytes", file, (int)XF_TOKEN_MAX);
+        return XF_FAIL(err,
+                       XF_E_CONFIG,
+                       "'%s' does not hold a token of 1 to %d bytes",
+                       file,
+                       (int)XF_TOKEN_MAX);
     }
     return XF_OK;
 }
@@ -77,16 +79,20 @@ static enum xf_code connect_once(struct xf_ctl *c, struct xf_err *err)
     return rc;
 }
 
-enum xf_code
-xf_ctl_call(struct xf_ctl *c, enum xf_kind kind, const void *request, int64_t deadline_ms, void *reply, struct xf_err *err)
+enum xf_code xf_ctl_call(struct xf_ctl *c,
+                         enum xf_kind kind,
+                         const void *request,
+                         int64_t deadline_ms,
+                         void *reply,
+                         struct xf_err *err)
 {
     XF_TRY(connect_once(c, err));
     xf_arena_fini(&c->arena);
     return xf_client_call(c->client, kind, request, deadline_ms, &c->arena, reply, err);
 }
 
-enum xf_code
-xf_ctl_query(struct xf_ctl *c, enum xf_kind kind, const char *job, struct xf_json **out, struct xf_err *err)
+enum xf_code xf_ctl_query(
+    struct xf_ctl *c, enum xf_kind kind, const char *job, struct xf_json **out, struct xf_err *err)
 {
     struct xf_msg_query q = {.job = xf_str_c(job)};
     struct xf_msg_json reply;

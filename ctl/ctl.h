@@ -54,14 +54,19 @@ const char *xf_ctl_arg(const struct xf_ctl *c, size_t at);
 int xf_ctl_fail(const struct xf_err *err);
 
 /** Connect (once) and send; the reply lives until the next call. */
-XF_MUST_CHECK enum xf_code
-xf_ctl_call(struct xf_ctl *c, enum xf_kind kind, const void *request, int64_t deadline_ms, void *reply, struct xf_err *err);
+XF_MUST_CHECK enum xf_code xf_ctl_call(struct xf_ctl *c,
+                                       enum xf_kind kind,
+                                       const void *request,
+                                       int64_t deadline_ms,
+                                       void *reply,
+                                       struct xf_err *err);
 /** A query by job id (NULL: none) whose reply is JSON text, parsed. */
-XF_MUST_CHECK enum xf_code
-xf_ctl_query(struct xf_ctl *c, enum xf_kind kind, const char *job, struct xf_json **out, struct xf_err *err);
+XF_MUST_CHECK enum xf_code xf_ctl_query(
+    struct xf_ctl *c, enum xf_kind kind, const char *job, struct xf_json **out, struct xf_err *err);
 void xf_ctl_close(struct xf_ctl *c);
 /** Operator's token from --token-file into `out` (NULL file: empty), without the line's end. */
-XF_MUST_CHECK enum xf_code xf_ctl_read_token(const char *file, struct xf_buf *out, struct xf_err *err);
+XF_MUST_CHECK enum xf_code
+xf_ctl_read_token(const char *file, struct xf_buf *out, struct xf_err *err);
 
 /** Write the text to stdout; a closed pipe ends the program quietly. */
 void xf_ctl_out(struct xf_str text);
@@ -73,9 +78,14 @@ void xf_ctl_out_json(const struct xf_json *j);
  * elsewhere. Ctrl-C gives 130 and leaves the job running (`detach`), or calls on_interrupt once.
  * *final, when not NULL, gets the last status (or NULL).
  */
-int xf_ctl_follow(struct xf_ctl *c, const char *job, void (*on_interrupt)(void *arg), void *arg, struct xf_json **final);
+int xf_ctl_follow(struct xf_ctl *c,
+                  const char *job,
+                  void (*on_interrupt)(void *arg),
+                  void *arg,
+                  struct xf_json **final);
 /** Write the job's reports below `dir`: JOB.csv, JOB-failed.csv, JOB.json. */
-XF_MUST_CHECK enum xf_code xf_ctl_write_reports(struct xf_ctl *c, const char *job, const char *dir, struct xf_err *err);
+XF_MUST_CHECK enum xf_code
+xf_ctl_write_reports(struct xf_ctl *c, const char *job, const char *dir, struct xf_err *err);
 
 /* Commands. */
 int xf_cmd_submit(void *ctx, const struct xf_opt_parsed *p);

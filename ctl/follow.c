@@ -17,10 +17,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum {
-    LOOK_MS = 500,
-    LINE_EVERY_MS = 10 * 1000
-};
+enum { LOOK_MS = 500, LINE_EVERY_MS = 10 * 1000 };
 
 struct follower {
     struct xf_tui tui;
@@ -67,7 +64,8 @@ static void draw(struct follower *f, const struct xf_json *st)
 
 static bool is_end(const struct xf_json *st)
 {
-    static const char *const ends[] = {"completed", "completed_with_failures", "failed", "cancelled"};
+    static const char *const ends[] = {
+        "completed", "completed_with_failures", "failed", "cancelled"};
     const char *state = xf_json_get_c(st, "state", "");
 
     for (size_t i = 0; i < XF_ARRAY_LEN(ends); i++) {
@@ -100,7 +98,8 @@ static int last_word(const struct xf_json *st)
 }
 
 /* One look. False: the wait ends with *result. */
-static bool look(struct xf_ctl *c, struct follower *f, const char *job, struct xf_json **final, int *result)
+static bool
+look(struct xf_ctl *c, struct follower *f, const char *job, struct xf_json **final, int *result)
 {
     struct xf_err err;
     XF_AUTO(xf_json) st = NULL;
@@ -108,7 +107,9 @@ static bool look(struct xf_ctl *c, struct follower *f, const char *job, struct x
 
     if (rc == XF_E_UNREACHABLE) {
         if (!f->away) {
-            (void)fprintf(stderr, "xferctl: %s; the job goes on without us, still asking\n", err.msg); /* progress */
+            (void)fprintf(stderr,
+                          "xferctl: %s; the job goes on without us, still asking\n",
+                          err.msg); /* progress */
         }
         f->away = true;
         return true;
@@ -129,7 +130,11 @@ static bool look(struct xf_ctl *c, struct follower *f, const char *job, struct x
     return false;
 }
 
-int xf_ctl_follow(struct xf_ctl *c, const char *job, void (*on_interrupt)(void *arg), void *arg, struct xf_json **final)
+int xf_ctl_follow(struct xf_ctl *c,
+                  const char *job,
+                  void (*on_interrupt)(void *arg),
+                  void *arg,
+                  struct xf_json **final)
 {
     struct follower f = {0};
     sigset_t set;
@@ -152,7 +157,9 @@ int xf_ctl_follow(struct xf_ctl *c, const char *job, void (*on_interrupt)(void *
         if (on_interrupt != NULL) {
             on_interrupt(arg);
         } else {
-            (void)fprintf(stderr, "xferctl: the job goes on; look with: xferctl status %s\n", job); /* progress */
+            (void)fprintf(stderr,
+                          "xferctl: the job goes on; look with: xferctl status %s\n",
+                          job); /* progress */
         }
         result = XF_EXIT_INTERRUPTED;
         break;
@@ -161,17 +168,25 @@ int xf_ctl_follow(struct xf_ctl *c, const char *job, void (*on_interrupt)(void *
     return result;
 }
 
-static enum xf_code write_report(struct xf_ctl *c, const char *job, const char *path, enum xf_report_only only, struct xf_err *err)
+static enum xf_code write_report(struct xf_ctl *c,
+                                 const char *job,
+                                 const char *path,
+                                 enum xf_report_only only,
+                                 struct xf_err *err)
 {
     XF_AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
 
     if (fd < 0) {
-        return XF_FAIL_SUB(err, XF_E_IO, errno, "cannot write '%s': %s", path, xf_errno_text(errno));
+        return XF_FAIL_SUB(
+            err, XF_E_IO, errno, "cannot write '%s': %s", path, xf_errno_text(errno));
     }
     XF_AUTO_BUF cursor;
     xf_buf_init(&cursor, 0);
     for (;;) {
-        struct xf_msg_report q = {.job = xf_str_c(job), .format = XF_REPORT_CSV, .only = only, .cursor = xf_buf_view(&cursor)};
+        struct xf_msg_report q = {.job = xf_str_c(job),
+                                  .format = XF_REPORT_CSV,
+                                  .only = only,
+                                  .cursor = xf_buf_view(&cursor)};
         struct xf_msg_report_reply r;
         XF_TRY(xf_ctl_call(c, XF_KIND_REPORT, &q, XF_CLIENT_DEADLINE_MS, &r, err));
         XF_TRY(xf_file_write_all(fd, r.chunk, path, err));
@@ -182,7 +197,8 @@ static enum xf_code write_report(struct xf_ctl *c, const char *job, const char *
         xf_buf_put(&cursor, r.cursor);
     }
     if (fsync(fd) != 0) {
-        return XF_FAIL_SUB(err, XF_E_DISK, errno, "cannot sync '%s': %s", path, xf_errno_text(errno));
+        return XF_FAIL_SUB(
+            err, XF_E_DISK, errno, "cannot sync '%s': %s", path, xf_errno_text(errno));
     }
     return XF_OK;
 }
@@ -192,11 +208,13 @@ static char *join(const char *dir, const char *job, const char *tail)
     struct xf_buf b;
 
     xf_buf_init(&b, 0);
-    xf_buf_putf(&b, "%s%s%s%s", dir, xf_str_ends(xf_str_c(dir), XF_STR_LIT("/")) ? "" : "/", job, tail);
+    xf_buf_putf(
+        &b, "%s%s%s%s", dir, xf_str_ends(xf_str_c(dir), XF_STR_LIT("/")) ? "" : "/", job, tail);
     return xf_buf_take(&b);
 }
 
-enum xf_code xf_ctl_write_reports(struct xf_ctl *c, const char *job, const char *dir, struct xf_err *err)
+enum xf_code
+xf_ctl_write_reports(struct xf_ctl *c, const char *job, const char *dir, struct xf_err *err)
 {
     XF_AUTO_FREE char *all = join(dir, job, ".csv");
     XF_AUTO_FREE char *failed = join(dir, job, "-failed.csv");

@@ -5,19 +5,22 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define OPT(name_, value_, field, help_) \
-    .name = (name_), .value = (value_), .offset = offsetof(struct xf_ctl_opts, field), .help = (help_)
+#define OPT(name_, value_, field, help_)                                               \
+    .name = (name_), .value = (value_), .offset = offsetof(struct xf_ctl_opts, field), \
+    .help = (help_)
 
 static const char *const formats[] = {"csv", "json", NULL};
 static const char *const onlys[] = {"failed", NULL};
-static const char *const classes[] = {"transient", "throttled", "changed", "permanent", "local", NULL};
+static const char *const classes[] = {
+    "transient", "throttled", "changed", "permanent", "local", NULL};
 
 static const struct xf_opt opts[] = {
     {OPT("coordinator", "URL", coordinator, "where the coordinator listens"),
      .def = "tcp://127.0.0.1:7600",
      .env = "XFER_COORDINATOR"},
     {OPT("token-file", "FILE", token_file, "file with the operator's token"), .hint = XF_OPT_FILE},
-    {OPT("tls-ca", "FILE", tls_ca, "certificate authority of the coordinator"), .hint = XF_OPT_FILE},
+    {OPT("tls-ca", "FILE", tls_ca, "certificate authority of the coordinator"),
+     .hint = XF_OPT_FILE},
     {OPT("tls-cert", "FILE", tls_cert, "this operator's certificate"), .hint = XF_OPT_FILE},
     {OPT("tls-key", "FILE", tls_key, "its private key"), .hint = XF_OPT_FILE},
     {OPT("json", NULL, json, "print JSON, for scripts")},
@@ -28,7 +31,8 @@ static const struct xf_opt submit_opts[] = {
     {OPT("wait", NULL, wait, "stay until the job ends; the exit status is the job's")},
 };
 static const struct xf_opt run_opts[] = {
-    {OPT("state", "DIR", state, "keep the queue here; default below $XDG_STATE_HOME/xfer/run"), .hint = XF_OPT_DIR},
+    {OPT("state", "DIR", state, "keep the queue here; default below $XDG_STATE_HOME/xfer/run"),
+     .hint = XF_OPT_DIR},
 };
 static const struct xf_opt status_opts[] = {
     {OPT("watch", NULL, watch, "again and again, until Ctrl-C")},
@@ -37,7 +41,10 @@ static const struct xf_opt retry_opts[] = {
     {OPT("class", "C", cls, "only failures of this class"), .choices = classes},
 };
 static const struct xf_opt report_opts[] = {
-    {OPT("format", "F", format, "csv: the layout of S3 Batch Operations' reports; json: a line an object"),
+    {OPT("format",
+         "F",
+         format,
+         "csv: the layout of S3 Batch Operations' reports; json: a line an object"),
      .def = "csv",
      .choices = formats},
     {OPT("only", "WHAT", only, "not every object"), .choices = onlys},
@@ -45,7 +52,10 @@ static const struct xf_opt report_opts[] = {
 
 #define OPTS(table) .opts = (table), .n_opts = XF_ARRAY_LEN(table)
 #define JOB_ARG     .args = "JOB", .min_args = 1, .max_args = 1
-#define LATER(name_) {.name = (name_), .summary = "", .is_later = true}
+#define LATER(name_)                                     \
+    {                                                    \
+        .name = (name_), .summary = "", .is_later = true \
+    }
 
 /* clang-format off */
 static const struct xf_opt_cmd cmds[] = {
@@ -92,8 +102,10 @@ static const struct xf_opt_cmd cmds[] = {
 static const struct xf_opt_prog prog = {
     .name = "xferctl",
     .summary = "move S3 buckets: submit jobs and watch them",
-    .text = "Talks to an xfer-coordinator, which shares the work among xfer-agents. `xferctl run` needs neither.",
-    .examples = "xferctl generate > migrate.toml\nxferctl submit migrate.toml\nxferctl status --watch",
+    .text = "Talks to an xfer-coordinator, which shares the work among xfer-agents. `xferctl run` "
+            "needs neither.",
+    .examples =
+        "xferctl generate > migrate.toml\nxferctl submit migrate.toml\nxferctl status --watch",
     .exit_codes = "0    completed\n"
                   "1    error, or the job was cancelled or failed\n"
                   "2    wrong usage or configuration, or refused before the start\n"
@@ -110,7 +122,8 @@ static const struct xf_opt_prog prog = {
 
 static int usage_error(const struct xf_err *err)
 {
-    (void)fprintf(stderr, "xferctl: %s\nTry: xferctl --help\n", err->msg); /* nowhere else to complain */
+    (void)fprintf(
+        stderr, "xferctl: %s\nTry: xferctl --help\n", err->msg); /* nowhere else to complain */
     return XF_EXIT_USAGE;
 }
 
@@ -123,7 +136,8 @@ int main(int argc, char **argv)
 
     (void)signal(SIGPIPE, SIG_IGN); /* writes report EPIPE instead */
     xf_buf_init(&text, 0);
-    if (xf_log_init_env(&err) != XF_OK || xf_opt_parse(&prog, argc, argv, &c.o, &parsed, &err) != XF_OK) {
+    if (xf_log_init_env(&err) != XF_OK ||
+        xf_opt_parse(&prog, argc, argv, &c.o, &parsed, &err) != XF_OK) {
         return usage_error(&err);
     }
     if (parsed.is_help) {

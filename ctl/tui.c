@@ -6,11 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum {
-    WIDTH_DEFAULT = 80,
-    WIDTH_MIN = 20,
-    BAR_MAX = 40
-};
+enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 20, BAR_MAX = 40 };
 
 void xf_tui_init(struct xf_tui *t, int fd)
 {
@@ -224,7 +220,8 @@ void xf_tui_put_job_line(struct xf_buf *b, const struct xf_json *st)
         xf_buf_put_c(b, ")");
     }
     xf_buf_putf(b,
-                " listed=%llu%s copied=%llu failed=%llu in_flight=%llu pending=%llu objects_s=%.0f bytes_s=%.0f",
+                " listed=%llu%s copied=%llu failed=%llu in_flight=%llu pending=%llu objects_s=%.0f "
+                "bytes_s=%.0f",
                 (unsigned long long)f.listed,
                 xf_json_get_bool(xf_json_get(st, "listing"), "complete", false) ? "" : "+",
                 (unsigned long long)f.copied,
@@ -240,7 +237,16 @@ void xf_tui_put_agents(struct xf_buf *b, const struct xf_json *agents, const str
     XF_AUTO_BUF line;
 
     xf_buf_init(&line, 0);
-    xf_buf_putf(&line, "%-24s %-9s %9s %7s %10s %12s %6s  %s", "agent", "state", "in flight", "leases", "objects/s", "rate", "seen", "reason");
+    xf_buf_putf(&line,
+                "%-24s %-9s %9s %7s %10s %12s %6s  %s",
+                "agent",
+                "state",
+                "in flight",
+                "leases",
+                "objects/s",
+                "rate",
+                "seen",
+                "reason");
     put_line(b, &line, t->width);
     for (size_t i = 0; i < xf_json_len(agents); i++) {
         const struct xf_json *a = xf_json_at(agents, i);

@@ -1,0 +1,125 @@
+/* tui_test.c - figures for people: widths hold, and no byte of a name reaches the terminal raw. */
+#include "ctl/tui.h"
+#include "tests/lib/test.h"
+
+static struct xf_buf b;
+
+static int fresh(void **state)
+{
+    (void)state; /* the buffer is global */
+    xf_buf_init(&b, 0);
+    return 0;
+}
+
+static int drop(void **state)
+{
+    (void)state; /* the buffer is global */
+    xf_buf_fini(&b);
+    return 0;
+}
+
+static void figures_are_short_and_readable(void **state)
+{
+    static const struct {
+        double bytes;
+        const char *text;
+    } rows[] = {{0, "0 B"},
+                {999, "999 B"},
+                {1000, "1.0 KiB"},
+                {1536, "1.5 KiB"},
+                {1048576, "1.0 MiB"},
+                {5e15, "4.4 PiB"}};
+
+    (void)state; /* the buffer is global */
+    for (size_t i = 0; i < XF_ARRAY_LEN(rows); i++) {
+        xf_buf_reset(&b);
+        xf_tui_put_bytes(&b, rows[i].bytes);
+        assert_string_equal(b.ptr, rows[i].text);
+    }
+    xf_buf_reset(&b);
+    xf_tui_put_count(&b, 1234567);
+    xf_tui_put_count(&b, 0);
+    xf_tui_put_count(&b, UINT64_MAX);
+    assert_string_equal(b.ptr, "1,234,567018,446,744,073,709,551,615");
+    xf_buf_reset(&b);
+    xf_tui_put_seconds(&b, 59);
+    xf_tui_put_seconds(&b, 3661);
+    xf_tui_put_seconds(&b, 90061);
+    xf_tui_put_seconds(&b, -1);
+    assert_string_equal(b.ptr, "00:5901:01:011 d 01:01:01-");
+}
+
+static void a_bar_is_as_wide_as_asked(void **state)
+{
+    (void)state; /* the buffer is global */
+    xf_tui_put_bar(&b, 0.5, 12);
+    assert_string_equal(b.ptr, "[#####.....]");
+    xf_buf_reset(&b);
+    xf_tui_put_bar(&b, 2, 4);
+    assert_string_equal(b.ptr, "[##]");
+}
+
+static struct xf_json *job(const char *name)
+{
+    struct xf_json *st = NULL;
+    struct xf_err err;
+    struct xf_str text =
+        XF_STR_LIT("{\"id\":\"j-1\",\"state\":\"running\",\"phase\":\"copy\",\"reason\":null,"
+                   "\"listing\":{\"complete\":false},"
+                   "\"objects\":{\"listed\":2000,\"copied\":500,\"skipped\":0,\"failed\":1,"
+                   "\"vanished\":0,\"archived\":0,"
+                   "\"in_flight\":99,\"pending\":1400},\"bytes\":{\"listed\":2048,\"copied\":1024},"
+                   "\"rate\":{\"objects_s\":10.0,\"bytes_s\":5.0},\"eta_s\":61}");
+
+    assert_int_equal(xf_json_parse(text, &st, &err), XF_OK);
+    xf_json_set_c(st, "name", name);
+    return st;
+}
+
+static void a_job_fits_any_width_and_its_name_is_escaped(void **state)
+{
+    XF_AUTO(xf_json) st =
+        job("evil\x1b[2J\xc2\x9b name that is much longer than a narrow terminal is wide");
+
+    (void)state; /* the buffer is global */
+    for (size_t width = 20; width < 200; width += 7) {
+        struct xf_tui tui = {.terminal = true, .width = width};
+        xf_buf_reset(&b);
+        xf_tui_put_job(&b, st, &tui);
+        assert_null(memchr(b.ptr, '\x1b', b.len));
+        struct xf_str rest = xf_buf_view(&b);
+        struct xf_str line;
+        while (xf_str_cut(&rest, '\n', &line)) {
+            assert_true(line.len <= width);
+        }
+    }
+}
+
+static void a_job_tells_what_matters(void **state)
+{
+    XF_AUTO(xf_json) st = job("logs");
+    struct xf_tui tui = {.width = 120};
+
+    (void)state; /* the buffer is global */
+    xf_tui_put_job(&b, st, &tui);
+    assert_non_null(strstr(b.ptr, "j-1 logs  running (copy)"));
+    assert_non_null(strstr(b.ptr, "25.1% of 2,000 listed so far"));
+    assert_non_null(strstr(b.ptr, "copied 500  failed 1  in flight 99  pending 1,400"));
+    assert_non_null(strstr(b.ptr, "eta 01:01"));
+    xf_buf_reset(&b);
+    xf_tui_put_job_line(&b, st);
+    assert_null(memchr(b.ptr, '\n', b.len));
+    assert_non_null(strstr(b.ptr, "j-1 running listed=2000+ copied=500 failed=1"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(figures_are_short_and_readable, fresh, drop),
+        cmocka_unit_test_setup_teardown(a_bar_is_as_wide_as_asked, fresh, drop),
+        cmocka_unit_test_setup_teardown(a_job_fits_any_width_and_its_name_is_escaped, fresh, drop),
+        cmocka_unit_test_setup_teardown(a_job_tells_what_matters, fresh, drop),
+    };
+
+    return xf_test_run("tui", tests, NULL, NULL);
+}
