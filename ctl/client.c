@@ -113,7 +113,7 @@ static enum xf_code decode(struct xf_str bytes,
         enum xf_code code = r.code < XF_CODE_N ? (enum xf_code)r.code : XF_E_PROTO;
         return XF_FAIL(err, code, "%.*s", XF_STR_ARG(r.text));
     }
-    return xf_codec_decode(info->reply, r.body, arena, reply, err);
+    return xf_codec_decode(info->reply(), r.body, arena, reply, err);
 }
 
 enum xf_code xf_client_call(struct xf_client *c,
@@ -132,7 +132,7 @@ enum xf_code xf_client_call(struct xf_client *c,
     XF_ASSERT(info != NULL && info->role == XF_ROLE_OPERATOR);
     xf_buf_init(&body, XF_MSG_MAX);
     xf_buf_init(&bytes, XF_MSG_MAX);
-    XF_TRY(xf_codec_encode(info->request, request, &body, err));
+    XF_TRY(xf_codec_encode(info->request(), request, &body, err));
     struct xf_msg_request r = {.ver = XF_PROTO_VERSION,
                                .kind = kind,
                                .token = xf_buf_view(&c->token),
