@@ -1,0 +1,407 @@
+/*
+ * listing.c - the life of one shard's listing.
+ *
+ *   ASKING --page--> COMMITTING --ok--> ASKING ...        --last page--> OVER (done)
+ *      |  ^              |  ^
+ *      |  +--timer--+    |  +--timer-- WAITING (store full: the same page again)
+ *      +--error--> WAITING          too many errors, disorder, no progress --> OVER (failed)
+ *
+ * Invariants:
+ * 1. At most one request or one commit is under way.
+ * 2. `cursor` is what the store has: it moves only after a commit.
+ * 3. Only a fully parsed page with IsTruncated=false, or one that reached the shard's end, is
+ *    committed as the last one (CASES C019).
+ */
+#include "coordinator/listing.h"
+
+#include "common/base/log.h"
+#include "common/base/retry.h"
+#include "common/job/spec.h"
+
+enum {
+    FATAL_TRIES = 3,   /* a refusal is asked again a few times: policies take time to spread */
+    WAIT_MIN_MS = 500, /* endpoint down: between two tries */
+    WAIT_MAX_MS = 10000,
+    STORE_WAIT_MS = 1000, /* store full */
+    QUEUE_WAIT_MS = 20    /* store's queue full */
+};
+
+static void ask(struct xf_listing *g);
+static void commit(struct xf_listing *g);
+
+/* ---- ends ---------------------------------------------------------------------------------------
+ */
+
+static void drop_page(struct xf_listing *g)
+{
+    if (g->has_page) {
+        xf_page_fini(&g->page);
+        g->has_page = false;
+    }
+}
+
+static void over(struct xf_listing *g)
+{
+    XF_ASSERT(g->state != XF_LISTING_OVER && g->req == NULL);
+    drop_page(g);
+    xf_timer_stop(g->loop, &g->timer);
+    g->state = XF_LISTING_OVER;
+}
+
+static void fail(struct xf_listing *g, struct xf_err *err)
+{
+    XF_AUTO_BUF key;
+
+    xf_buf_init(&key, 0);
+    xf_buf_put_escaped(&key, xf_str_sub(xf_buf_view(&g->cursor), 0, 150));
+    (void)XF_WRAP(err,
+                  "cannot list '%.*s' to its end (last key '%.*s')",
+                  XF_STR_ARG(g->spec->source.urls[g->source_no].text),
+                  XF_STR_ARG(xf_buf_view(&key)));
+    over(g);
+    g->events->on_failed(g->arg, g, err);
+}
+
+static bool end_if_stopped(struct xf_listing *g)
+{
+    if (g->is_stopped) {
+        over(g);
+        g->events->on_ended(g->arg, g);
+    }
+    return g->is_stopped;
+}
+
+static void tell_waiting(struct xf_listing *g, const struct xf_err *err)
+{
+    bool is_waiting = err->code != XF_OK;
+
+    if (is_waiting || g->is_told_waiting) {
+        g->is_told_waiting = is_waiting;
+        g->events->on_wait(g->arg, g, err);
+    }
+}
+
+static void wait_ms(struct xf_listing *g, int64_t ms)
+{
+    g->state = XF_LISTING_WAITING;
+    xf_timer_in(g->loop, &g->timer, ms);
+}
+
+/* ---- commit -------------------------------------------------------------------------------------
+ */
+
+static void on_committed_ok(struct xf_listing *g)
+{
+    struct xf_err ok = {.code = XF_OK};
+    size_t n_tasks = g->page.n_batches + g->page.n_uploads;
+    bool is_last = g->page_is_last;
+
+    xf_buf_reset(&g->cursor);
+    xf_buf_put(&g->cursor, g->page.cursor);
+    g->n_keys = 0;
+    g->n_requests = 0;
+    drop_page(g);
+    tell_waiting(g, &ok);
+    g->events->on_page(g->arg, g, n_tasks);
+    if (is_last) {
+        over(g);
+        g->events->on_done(g->arg, g);
+    } else if (!end_if_stopped(g)) {
+        ask(g);
+    }
+}
+
+static void on_committed(struct xf_store_op *op)
+{
+    struct xf_listing *g = op->arg;
+
+    if (op->rc == XF_OK) {
+        on_committed_ok(g);
+    } else if (op->rc == XF_E_CANCELLED || g->is_stopped) {
+        g->is_stopped = true;
+        (void)end_if_stopped(g);
+    } else if (op->rc == XF_E_LIMIT || op->rc == XF_E_DISK || op->rc == XF_E_BUSY) {
+        tell_waiting(g, &op->err); /* the page stays, and is committed again */
+        wait_ms(g, STORE_WAIT_MS);
+    } else {
+        struct xf_err err = op->err;
+        err.code = XF_E_LISTING;
+        fail(g, &err);
+    }
+}
+
+static void fill_commit(struct xf_listing *g, struct xf_store_op *op)
+{
+    struct xf_in_page_commit *in = &op->in.page_commit;
+    struct xf_store_batch *batches =
+        xf_store_op_calloc(op, g->page.n_batches + 1, sizeof(*batches));
+
+    for (size_t i = 0; i < g->page.n_batches; i++) {
+        batches[i].manifest = xf_buf_view(&g->page.batches[i].manifest);
+    }
+    *in = (struct xf_in_page_commit){
+        .shard = g->shard,
+        .generation = g->generation,
+        .cursor_old = xf_buf_view(&g->cursor),
+        .cursor_new = g->page.cursor,
+        .is_last = g->page_is_last,
+        .keys_returned = g->n_keys,
+        .list_requests = g->n_requests,
+        .batches = batches,
+        .n_batches = g->page.n_batches,
+        .uploads = g->page.uploads,
+        .n_uploads = g->page.n_uploads,
+    };
+}
+
+static void commit(struct xf_listing *g)
+{
+    XF_AUTO(xf_store_op) op = xf_store_op_new(XF_OP_PAGE_COMMIT, on_committed, g);
+
+    fill_commit(g, op);
+    g->state = XF_LISTING_COMMITTING;
+    if (xf_store_submit(g->port, op)) {
+        op = NULL; /* the store's until on_committed */
+    } else {
+        wait_ms(g, QUEUE_WAIT_MS);
+    }
+}
+
+/* ---- pages --------------------------------------------------------------------------------------
+ */
+
+static void take_page(struct xf_listing *g, const struct xf_xml_doc *doc, bool is_last)
+{
+    struct xf_err err;
+    const struct xf_page_in in = {
+        .spec = g->spec,
+        .source_no = g->source_no,
+        .start_ms = g->start_ms,
+        .cursor = xf_buf_view(&g->cursor),
+        .hi = xf_buf_view(&g->hi),
+        .objects = doc->objects,
+        .n_objects = doc->n_objects,
+        .batch_objects = g->opts->batch_objects,
+        .batch_bytes = g->opts->batch_bytes,
+    };
+
+    enum xf_code rc = xf_page_build(&in, &g->page, &err);
+    g->has_page = true;
+    if (rc != XF_OK) {
+        fail(g, &err);
+        return;
+    }
+    g->page_is_last = is_last || g->page.is_past_end;
+    if (!g->page_is_last && xf_str_eq(g->page.cursor, xf_buf_view(&g->cursor))) {
+        drop_page(g); /* nothing new in it */
+        ask(g);
+        return;
+    }
+    commit(g);
+}
+
+static void on_page(struct xf_listing *g, const struct xf_xml_doc *doc)
+{
+    struct xf_err err = {.code = XF_OK};
+
+    g->tries = 0;
+    g->waits = 0;
+    g->n_keys += doc->n_objects;
+    switch (xf_walk_page(&g->walk, doc, xf_buf_view(&g->cursor), &err)) {
+    case XF_WALK_PAGE: take_page(g, doc, false); break;
+    case XF_WALK_LAST: take_page(g, doc, true); break;
+    case XF_WALK_RESTART:
+        XF_WARN("listing.repeated",
+                xf_f_i64("job", g->job),
+                xf_f_i64("shard", g->shard),
+                xf_f_str("last_key", xf_buf_view(&g->cursor)));
+        ask(g);
+        break;
+    case XF_WALK_FAIL: fail(g, &err); break;
+    }
+}
+
+/* Trouble that is not the listing's: the endpoint is down, or this host is not well. */
+static bool is_outage(enum xf_code code)
+{
+    return code == XF_E_UNREACHABLE || xf_code_class(code) == XF_CLASS_LOCAL;
+}
+
+static void on_error(struct xf_listing *g, const struct xf_s3_result *res)
+{
+    struct xf_err err = res->err;
+    enum xf_class cls = xf_code_class(err.code);
+    uint32_t max =
+        cls == XF_CLASS_RETRY || cls == XF_CLASS_SLOW_DOWN ? g->opts->tries : FATAL_TRIES;
+
+    XF_WARN("listing.failed_try",
+            xf_f_i64("job", g->job),
+            xf_f_i64("shard", g->shard),
+            xf_f_u64("tries", g->tries),
+            xf_f_code(err.code),
+            xf_f_err(&err));
+    xf_walk_rewind(&g->walk); /* from the last good key, not by a token that may be gone */
+    if (is_outage(err.code)) {
+        int64_t ms = (int64_t)WAIT_MIN_MS << (g->waits < 5 ? g->waits : 5);
+        g->waits++;
+        tell_waiting(g, &err);
+        wait_ms(g, ms < WAIT_MAX_MS ? ms : WAIT_MAX_MS);
+        return;
+    }
+    g->tries++;
+    if (g->tries >= max) {
+        fail(g, &err);
+        return;
+    }
+    wait_ms(g,
+            xf_retry_wait_ms(cls == XF_CLASS_SLOW_DOWN ? cls : XF_CLASS_RETRY,
+                             g->tries - 1,
+                             res->retry_after_ms > 0 ? res->retry_after_ms : 0,
+                             &g->rng));
+}
+
+static void on_listed(void *arg, const struct xf_s3_result *res)
+{
+    struct xf_listing *g = arg;
+
+    g->req = NULL;
+    g->n_requests++;
+    if (end_if_stopped(g)) {
+        return;
+    }
+    if (res->err.code != XF_OK) {
+        on_error(g, res);
+    } else if (res->doc == NULL || res->doc->root != XF_XML_LIST) {
+        struct xf_s3_result bad = *res;
+        (void)XF_FAIL(&bad.err, XF_E_XML, "the answer is not a listing");
+        on_error(g, &bad);
+    } else {
+        on_page(g, res->doc);
+    }
+}
+
+static void ask(struct xf_listing *g)
+{
+    const struct xf_job_url *url = &g->spec->source.urls[g->source_no];
+
+    if (g->is_paused) {
+        g->state = XF_LISTING_IDLE;
+        return;
+    }
+    const struct xf_s3_list_opts o = {
+        .bucket = url->bucket,
+        .prefix = url->prefix,
+        .start_after = xf_buf_view(&g->cursor),
+        .token = xf_buf_view(&g->walk.token),
+    };
+    g->state = XF_LISTING_ASKING;
+    g->req = xf_s3_list(g->s3, &o, on_listed, g);
+}
+
+static void on_timer(struct xf_timer *t)
+{
+    struct xf_listing *g = t->arg;
+
+    if (end_if_stopped(g)) {
+        return;
+    }
+    if (g->has_page) {
+        commit(g);
+    } else {
+        ask(g);
+    }
+}
+
+/* ---- life ---------------------------------------------------------------------------------------
+ */
+
+/* Make the client; trouble of this host (credentials not there yet) is waited for. */
+static void on_start(struct xf_timer *t)
+{
+    struct xf_listing *g = t->arg;
+    struct xf_err err;
+
+    if (end_if_stopped(g)) {
+        return;
+    }
+    enum xf_code rc = xf_side_client(&g->side, &g->spec->source, &g->s3, &err);
+    if (rc == XF_OK) {
+        g->timer.cb = on_timer;
+        ask(g);
+    } else if (is_outage(rc)) {
+        tell_waiting(g, &err);
+        wait_ms(g, WAIT_MAX_MS);
+    } else {
+        fail(g, &err);
+    }
+}
+
+enum xf_code xf_listing_new(const struct xf_listing_env *env,
+                            const struct xf_lister_start *s,
+                            struct xf_listing **out,
+                            struct xf_err *err)
+{
+    XF_AUTO(xf_job_spec) spec = NULL;
+
+    XF_TRY(xf_job_spec_parse(s->spec, XF_STR_LIT("job"), &spec, err));
+    XF_ASSERT(s->shard->source_no < spec->source.n_urls);
+    struct xf_listing *g = xf_xcalloc(1, sizeof(*g));
+    g->spec = XF_STEAL(spec);
+    g->opts = env->opts;
+    g->side = env->side;
+    g->loop = env->side.loop;
+    g->port = env->port;
+    g->events = env->events;
+    g->arg = env->arg;
+    g->shard = s->shard->id;
+    g->job = s->shard->job;
+    g->generation = s->shard->generation;
+    g->source_no = s->shard->source_no;
+    g->start_ms = s->start_ms;
+    xf_buf_init(&g->cursor, 0);
+    xf_buf_init(&g->hi, 0);
+    xf_buf_put(&g->cursor, s->shard->cursor);
+    xf_buf_put(&g->hi, s->shard->hi);
+    xf_rng_init_os(&g->rng);
+    xf_walk_init(&g->walk, xf_rng_u64(&g->rng));
+    g->timer = (struct xf_timer){.cb = on_start, .arg = g};
+    wait_ms(g, 0);
+    *out = g;
+    return XF_OK;
+}
+
+void xf_listing_free(struct xf_listing *g)
+{
+    if (g == NULL) {
+        return;
+    }
+    XF_ASSERT(g->state == XF_LISTING_OVER);
+    xf_s3_free(g->s3);
+    xf_job_spec_free(g->spec);
+    xf_walk_fini(&g->walk);
+    xf_buf_fini(&g->cursor);
+    xf_buf_fini(&g->hi);
+    xf_xfree(g);
+}
+
+void xf_listing_pause(struct xf_listing *g, bool on)
+{
+    g->is_paused = on;
+    if (!on && g->state == XF_LISTING_IDLE) {
+        ask(g);
+    }
+}
+
+void xf_listing_stop(struct xf_listing *g)
+{
+    if (g->state == XF_LISTING_OVER || g->is_stopped) {
+        return;
+    }
+    g->is_stopped = true;
+    if (g->req != NULL) {
+        xf_s3_cancel(g->req); /* on_listed ends it */
+    } else if (g->state != XF_LISTING_COMMITTING) {
+        g->state = XF_LISTING_WAITING;
+        xf_timer_in(g->loop, &g->timer, 0);
+    }
+}
