@@ -9,6 +9,7 @@
  */
 #include "coordinator/probe.h"
 
+#include "common/base/log.h"
 #include "common/base/retry.h"
 #include "common/job/spec.h"
 #include "common/rt/loop.h"
@@ -272,10 +273,12 @@ static void on_alias(void *arg, const struct xf_s3_result *res)
 
     a->req = NULL;
     a->is_done = true;
+    /* Another error is no proof of an alias: the buckets then count as two. */
     if (res->err.code == XF_OK && xf_plan_etag_eq(res->etag, a->etag) &&
         res->modified_ms / 1000 == a->modified_ms / 1000) {
-        /* What it cannot tell stays as it was: another error is no proof of an alias. */
-        (void)xf_probe_overlap(p->spec, true, &p->res.err);
+        if (xf_probe_overlap(p->spec, true, &p->res.err) != XF_OK) {
+            XF_INFO("probe.alias_found", xf_f_str("key", a->key));
+        }
     }
     p->pending--;
     xf_timer_in(p->loop, &p->finish, 0);
