@@ -289,10 +289,10 @@ static enum xf_code take_word(struct xf_toml_reader *r, struct word *w)
     return XF_OK;
 }
 
-/* Long words are not shown: one may be a secret that lost its quotes. */
+/* Only what can be a number or date is shown: a word may be a secret that lost its quotes. */
 static enum xf_code bad_word(struct xf_toml_reader *r, const struct word *w, const char *why)
 {
-    if (w->len > SHOWN_MAX) {
+    if (w->len > SHOWN_MAX || strspn(w->text, "0123456789+-_.:eETZ") != w->len) {
         return xf_toml_fail_at(r, w->pos, "this %s", why);
     }
     return xf_toml_fail_at(r, w->pos, "'%s' %s", w->text, why);

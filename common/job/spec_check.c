@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-enum { BUCKET_MAX = 255, SHOWN_MAX = 100, KEY_NAME_MAX = 40 };
+enum { BUCKET_MAX = 255, SHOWN_MAX = 100, KEY_NAME_MAX = 40, NAME_LEN_MAX = 128 };
 
 /* One side under check. */
 struct side {
@@ -470,7 +470,8 @@ static enum xf_code check_storage_class(struct xf_job_raw *raw, struct xf_err *e
     return XF_OK;
 }
 
-static enum xf_code check_name(struct xf_job_raw *raw, struct xf_err *err)
+/* A job without a name is called by its buckets. */
+static enum xf_code complete_name(struct xf_job_raw *raw, struct xf_err *err)
 {
     struct xf_str *name = &raw->spec.name;
     for (size_t i = 0; i < name->len; i++) {
@@ -478,6 +479,14 @@ static enum xf_code check_name(struct xf_job_raw *raw, struct xf_err *err)
             return xf_conf_fail(
                 raw->conf, err, "job.name", "a job's name has no control characters");
         }
+    }
+    if (name->len == 0) {
+        XF_AUTO_BUF b;
+        xf_buf_init(&b, 0);
+        xf_buf_put(&b, raw->spec.source.urls[0].bucket);
+        xf_buf_put_c(&b, " to ");
+        xf_buf_put(&b, raw->spec.destination.urls[0].bucket);
+        *name = xf_conf_keep(raw->conf, xf_str_sub(xf_buf_view(&b), 0, NAME_LEN_MAX));
     }
     return XF_OK;
 }
@@ -501,7 +510,7 @@ enum xf_code xf_job_spec_complete(struct xf_job_raw *raw, struct xf_err *err)
     XF_TRY(check_mode(raw, err));
     XF_TRY(check_select(raw, err));
     XF_TRY(check_storage_class(raw, err));
-    XF_TRY(check_name(raw, err));
+    XF_TRY(complete_name(raw, err));
     if (raw->multipart_threshold == spec->part_size) {
         raw->multipart_threshold = 0;
     }
