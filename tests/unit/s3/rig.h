@@ -1,0 +1,56 @@
+/*
+ * rig.h - a loop, a scripted server, the libcurl back end and a client pointed at it.
+ */
+#ifndef XF_TESTS_UNIT_S3_RIG_H
+#define XF_TESTS_UNIT_S3_RIG_H
+
+#include "common/s3/client.h"
+#include "common/s3/creds.h"
+#include "tests/unit/s3/script.h"
+
+#define RIG_SECRET "SECRETSECRETSECRETSECRET"
+#define RIG_TOKEN  "TOKENTOKENTOKENTOKEN"
+
+struct rig {
+    struct xf_loop *loop;
+    struct script *script;
+    struct xf_http *http;
+    struct xf_s3 *s3;
+
+    unsigned generation; /* the credentials' source gives keys with this number */
+    bool with_token;
+    int resolves;
+
+    /* the last result, copied */
+    unsigned n_done;
+    enum xf_code code;
+    int status;
+    bool maybe_done;
+    bool copy_ignored;
+    uint64_t size;
+    uint64_t n_objects;
+    bool is_truncated;
+    int64_t retry_after_ms;
+    int64_t modified_ms;
+    struct xf_buf msg, etag, region, upload_id, s3_code, keys, content_encoding, meta;
+    /* the sink */
+    struct xf_buf sunk;
+    bool pause_sink;
+    unsigned pauses;
+};
+
+struct rig_opts {
+    struct xf_http_opts http;
+    bool with_token;
+    bool no_creds;
+    unsigned port; /* 0: the script's */
+};
+
+void rig_open(struct rig *r, const struct rig_opts *o);
+void rig_close(struct rig *r);
+/* Run until another operation was done; fails the test after 10 s. */
+void rig_wait(struct rig *r);
+void rig_done(void *arg, const struct xf_s3_result *res);
+struct xf_s3_sink rig_sink(struct rig *r);
+
+#endif
