@@ -371,7 +371,7 @@ static enum xf_code parse_array(struct xf_toml_reader *r, size_t depth, struct x
 /* key = value, into `table` or the tables that a dotted key names below it. */
 static enum xf_code parse_pair(struct xf_toml_reader *r, struct xf_toml_value *table)
 {
-    struct key_path key;
+    struct key_path key = {.n = 0};
     XF_TRY(parse_key(r, &key));
     if (xf_toml_peek(r, 0) != '=') {
         return unexpected(r, "'='");
@@ -511,7 +511,7 @@ open_array_item(struct xf_toml_reader *r, const struct key_path *key, struct xf_
 static enum xf_code parse_header(struct xf_toml_reader *r, struct xf_toml_value **table)
 {
     bool array = xf_toml_starts(r, "[[");
-    struct key_path key;
+    struct key_path key = {.n = 0};
     r->off += array ? 2 : 1;
     XF_TRY(parse_key(r, &key));
     if (!xf_toml_starts(r, array ? "]]" : "]")) {

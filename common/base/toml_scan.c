@@ -548,7 +548,7 @@ static bool scan_time(const struct word *w, struct xf_toml_value *v)
 
 enum xf_code xf_toml_scan_plain(struct xf_toml_reader *r, struct xf_toml_value *v)
 {
-    struct word w;
+    struct word w = {.len = 0};
     XF_TRY(take_word(r, &w));
     if (w.len == 0) {
         return xf_toml_fail(r, "a value is missing here");

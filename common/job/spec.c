@@ -36,7 +36,9 @@ static const char *const vanished_names[] = {"ok", "fail", NULL};
         .name = (key), .type = XF_CONF_STRING, .flags = XF_CONF_REFUSED, .help = NO_SECRETS \
     }
 
-/* The keys that both sides take, after their url. */
+/* The keys that both sides take, after their url. `side` is a name, so it stands without
+ * parentheses. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a member name cannot have them */
 #define SIDE_ROWS(side)                                                                           \
     {.name = #side ".region",                                                                     \
      .type = XF_CONF_STRING,                                                                      \
@@ -90,6 +92,7 @@ static const char *const vanished_names[] = {"ok", "fail", NULL};
         .example = "\"OLD_SESSION_TOKEN\"",                                                       \
         .help = "Name of the environment variable that holds a session token, beside the two."    \
     }
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static const struct xf_conf_opt rows[] = {
     {.name = "format",

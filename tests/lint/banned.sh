@@ -5,7 +5,7 @@
 
 none='^$'
 
-# The code as lines FILE:LINE:TEXT, without the inside of comments.
+# The code as lines FILE:LINE:TEXT, without the inside of comments and strings.
 code=$(c_files | xargs -d '\n' awk '
     FNR == 1 { inside = 0 }
     {
@@ -21,6 +21,7 @@ code=$(c_files | xargs -d '\n' awk '
             text = substr(text, at + 2)
             inside = !inside
         }
+        gsub(/"([^"\\]|\\.)*"/, "\"\"", out)
         print FILENAME ":" FNR ":" out
     }')
 

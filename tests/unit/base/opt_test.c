@@ -97,9 +97,11 @@ static enum xf_code parse_with(const struct xf_opt_prog *p, const char *line)
     static char name[] = "demo";
     argv_of[0] = name;
     (void)snprintf(text, sizeof(text), "%s", line);
-    char *save = NULL;
-    for (char *w = strtok_r(text, " ", &save); w != NULL; w = strtok_r(NULL, " ", &save)) {
+    for (char *w = text; *w != '\0';) {
+        char *end = strchrnul(w, ' ');
         argv_of[argc++] = w;
+        w = *end == '\0' ? end : end + 1;
+        *end = '\0';
     }
     argv_of[argc] = NULL;
     return xf_opt_parse(p, argc, argv_of, &v, &parsed, &err);
@@ -158,12 +160,13 @@ static void absent_options_take_environment_then_default(void **state)
     assert_null(v.state);
     assert_int_equal(parsed.n_args, 0);
     assert_int_equal(setenv("XF_OPT_TEST_SERVER", "from-env", 1),
-                     0); /* NOLINT(concurrency-mt-unsafe) */
+                     0); /* NOLINT(concurrency-mt-unsafe): one thread */
     check_ok("report");
     assert_string_equal(v.server, "from-env");
     check_ok("report --server line");
     assert_string_equal(v.server, "line");
-    assert_int_equal(unsetenv("XF_OPT_TEST_SERVER"), 0); /* NOLINT(concurrency-mt-unsafe) */
+    assert_int_equal(unsetenv("XF_OPT_TEST_SERVER"),
+                     0); /* NOLINT(concurrency-mt-unsafe): one thread */
 }
 
 static void wrong_lines_are_refused_with_advice(void **state)
