@@ -6,6 +6,8 @@ hands to the programs are searched for, at the end, in everything that the progr
 Environment: XF_BIN_DIR (folder of the programs), XF_SEED (printed; replays a run), XF_KEEP_TMP (keep the folder).
 """
 
+import csv
+import io
 import json
 import os
 import random
@@ -19,11 +21,14 @@ import sys
 import tempfile
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("XF_BIN_DIR") or os.path.join(ROOT, "build", "release", "bin")
 ENDS = ("completed", "completed_with_failures", "failed", "cancelled")
+EXITS = {"completed": (0,), "completed_with_failures": (3, 4), "failed": (1, 2, 5, 8), "cancelled": (1,)}
+MIB = 1 << 20
 
 SRC_KEY, SRC_SECRET = "AKIDSOURCE0000000001", "SECRETSOURCEkW3vT9qLmZ2xYb7NcR5d"
 DST_KEY, DST_SECRET = "AKIDTARGET0000000002", "SECRETTARGETpQ8sJ4hVgF6wXe1KuM0a"
@@ -188,8 +193,40 @@ class S3d(Proc):
         return self.post("faults", list(rules))
 
     def diff(self, a, b, other=None):
-        q = f"diff?a={a}&b={b}" + (f"&other={other.url}" if other else "")
-        return self.admin(q)
+        """Compares two BUCKET/PREFIX; `b` may be on another server."""
+        a, b = (urllib.parse.quote(x, safe="") for x in (a, b))
+        return self.admin(f"diff?a={a}&b={b}" + (f"&other={other.url}" if other else ""))
+
+    def dump(self, bucket, prefix=""):
+        """Key (bytes) to (size, MD5, digest of the attributes, etag)."""
+        got = {}
+        q = urllib.parse.urlencode({"bucket": bucket, "prefix": prefix})
+        for line in self.admin(f"dump?{q}").splitlines():
+            key, size, *rest = line.split(" ")
+            got[urllib.parse.unquote_to_bytes(key)] = (int(size), *rest)
+        return got
+
+    def keys(self, bucket, prefix=""):
+        return sorted(self.dump(bucket, prefix))
+
+    def count(self, *ops):
+        """Requests of these operations since the last reset of the counters."""
+        got = self.admin("counters")["ops"]
+        return sum(got.get(op, {}).get("count", 0) for op in ops)
+
+    def requests(self, op=None, key=None, since=0):
+        """Requests kept by --log-requests, of one operation or key when given."""
+        got = self.admin(f"requests?since={since}" + (f"&op={op}" if op else ""))["requests"]
+        return [r for r in got if key is None or r["key"] in (key, urllib.parse.quote(key), urllib.parse.quote(key, safe=""))]
+
+    def boto(self):
+        """An independent client with the rights of the destination's user."""
+        import boto3
+        from botocore.config import Config
+
+        conf = Config(s3={"addressing_style": "path"}, retries={"max_attempts": 2}, proxies={})
+        keys = {"aws_access_key_id": DST_KEY, "aws_secret_access_key": DST_SECRET}
+        return boto3.client("s3", endpoint_url=self.url, region_name="us-east-1", config=conf, **keys)
 
 
 class Lab:
@@ -256,6 +293,15 @@ class Lab:
                     if s.encode() in data:
                         raise Failed(f"a secret stands in {path}")
 
+    def config(self, name, text):
+        """Options that hand a daemon this configuration; none without a text."""
+        if text is None:
+            return ()
+        path = os.path.join(self.dir, name + ".toml")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        return ("--config", path)
+
     def add(self, p):
         if p not in self.procs:
             self.procs.append(p)
@@ -269,8 +315,8 @@ class Lab:
         argv += ["--listen", self.bus_url, "--http", f"127.0.0.1:{self.http_port}", *args]
         return self.add(Proc(self, "coordinator", argv, env, ready=ready))
 
-    def agent(self, name, *args, env=None, ready=True):
-        argv = [os.path.join(BIN, "xfer-agent"), "--id", name, "--coordinator", self.bus_url]
+    def agent(self, name, *args, env=None, ready=True, url=None):
+        argv = [os.path.join(BIN, "xfer-agent"), "--id", name, "--coordinator", url or self.bus_url]
         argv += ["--state-dir", os.path.join(self.dir, "agent-" + name), *args]
         return self.add(Proc(self, name, argv, env, ready=ready))
 
@@ -303,6 +349,11 @@ class Lab:
             )
         return path
 
+    def http(self, path):
+        """Text of a page of the coordinator."""
+        with urllib.request.urlopen(f"{self.http_url}/{path}", timeout=10) as r:
+            return r.read().decode()
+
     def submit(self, path, *args):
         code, out, err = self.ctl("submit", path, *args)
         check(code == 0, f"submit ended with {code}: {err}{out}")
@@ -329,6 +380,18 @@ class Lab:
 
         return wait_for(f"the end of {job}", look, timeout)
 
+    def show(self, job):
+        """Everything that `show` knows of a job."""
+        code, out, err = self.ctl("show", job, "--json")
+        check(code == 0, f"show ended with {code}: {err}")
+        return json.loads(out)
+
+    def failures(self, job, bucket="src"):
+        """Key to the whole row, of the report of failures."""
+        code, out, err = self.ctl("report", job, "--format", "csv", "--only", "failed")
+        check(code == 0, f"report ended with {code}: {err}")
+        return {urllib.parse.unquote_plus(r[1]): r for r in csv.reader(io.StringIO(out)) if r and r[0] == bucket}
+
     def check_store(self, data="data"):
         """Invariants from the store alone."""
         r = subprocess.run(
@@ -341,6 +404,83 @@ class Lab:
         text = (r.stdout + r.stderr).decode(errors="replace")
         check(r.returncode == 0, f"the store is not sound:\n{text}")
         return text
+
+
+class Bench(Lab):
+    """Two servers, a coordinator and agents, for jobs one after the other, each below a prefix of its own.
+
+    Server `one` holds buckets src and dst, for server copies; a relay goes to bucket dst of server `two`.
+    At its end the programs stop cleanly and the store is sound.
+    """
+
+    def __init__(self, name, one=(), two=(), agents=1, env=None, coord_conf=None, agent_conf=None):
+        super().__init__(name)
+        self.args = (one, two, agents, env)
+        self.conf = {"coordinator": self.config("coordinator", coord_conf), "agent": self.config("agent", agent_conf)}
+
+    def __enter__(self):
+        one, two, agents, env = self.args
+        try:
+            self.one = self.s3d("s3", "--bucket", "src", "--bucket", "dst", "--log-requests", "100000", *one)
+            self.two = self.s3d("s3b", "--bucket", "dst", "--log-requests", "100000", *two)
+            self.coord = self.coordinator(*self.conf["coordinator"], env=env)
+            self.agents = [self.agent(f"a{i}", *self.conf["agent"], env=env) for i in range(agents)]
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
+        return self
+
+    def __exit__(self, kind, value, trace):
+        try:
+            if kind is None:
+                for p in [*self.agents, self.coord]:
+                    check(p.stop() == 0, f"{p.name} did not stop cleanly: {p.popen.returncode}\n{p.tail()}")
+                self.check_store()
+        except BaseException:
+            super().__exit__(*sys.exc_info())
+            raise
+        super().__exit__(kind, value, trace)
+
+    def to(self, mode):
+        """The server on which the destination of that mode is."""
+        return self.one if mode == "server" else self.two
+
+    def begin(self, prefix, mode="server", text="", to=None, source=None, **more):
+        """Submits a job from src/PREFIX (or SOURCE, with its bucket) to dst/PREFIX (or dst/TO) and gives its id."""
+        src, dst = source or f"src/{prefix}", prefix if to is None else to
+        return self.submit(self.toml(self.one, self.to(mode), f"s3://{src}", f"s3://dst/{dst}", text, **more))
+
+    def ended(self, job, want="completed", timeout=60, tick=None):
+        """Waits for the end of a job, checks what must hold of every job, and gives its status."""
+
+        def look(st):
+            invariant_1(st)
+            if tick:
+                tick(st)
+
+        st = self.wait_job(job, timeout, tick=look)
+        check(st["state"] == want, f"ended {st['state']}, not {want}: {json.dumps(st)}\n{json.dumps(self.show(job))[:3000]}")
+        check(st["exit_code"] in EXITS[want], f"exit code {st['exit_code']} of a job that is {want}")
+        check(st["objects"]["pending"] == 0 and st["objects"]["in_flight"] == 0, f"not at rest: {json.dumps(st)}")
+        check(want != "completed" or st["listing"]["complete"], f"completed by an incomplete listing: {json.dumps(st)}")
+        return st
+
+    def work(self, prefix, mode="server", text="", want="completed", timeout=60, tick=None, **more):
+        """begin() and ended(); nothing may be left open."""
+        st = self.ended(self.begin(prefix, mode, text, **more), want, timeout, tick)
+        for s in (self.one, self.two):
+            check(s.admin("uploads")["count"] == 0, f"open uploads: {s.admin('uploads')}")
+        return st
+
+    def same(self, prefix, mode="server", to=None, source=None):
+        src, dst = source or f"src/{prefix}", prefix if to is None else to
+        return same(self.one.diff(src, f"dst/{dst}", other=None if mode == "server" else self.two))
+
+    def absent(self, key, mode="server"):
+        check(key.encode() not in self.to(mode).keys("dst", key), f"dst/{key} was made")
+
+
+MODES = ("server", "relay")
 
 
 def same(diff):

@@ -1,0 +1,199 @@
+#!/usr/bin/python3
+"""cases_coord.py - messages that come twice, leases that end, a log that is held back: C089, C092, C093."""
+
+import json
+import os
+import sqlite3
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
+from cases_job import ctl  # noqa: E402
+from lab import MIB, Bench, cases, check, invariant_1, run, seed, wait_for  # noqa: E402
+from proxy import Proxy, replay  # noqa: E402
+
+PARTS = '[copy]\npart_size = "5MiB"\nmultipart_threshold = "5MiB"\n'
+SHORT_LEASE = '[lease]\nttl = "5s"\nmargin = "1s"\n'
+
+
+def c089_every_request_sent_twice_changes_nothing():
+    with Bench("c089", agents=0) as b:
+        b.one.post("load", {"bucket": "src", "count": 5000, "size": "100", "pattern": "flat", "prefix": "c089/"})
+        for i in range(3):
+            b.one.put("src", f"c089/big{i}", size=33 * MIB, seed=i)
+        proxy = Proxy(b.bus_port, copies=2)
+        b.agents = [b.agent(f"a{i}", url=proxy.url) for i in range(2)]
+        env = {"XFER_COORDINATOR": proxy.url}
+        path = b.toml(b.one, b.one, "s3://src/c089/", "s3://dst/c089/", PARTS)
+        code, out, err = b.ctl("submit", path, env=env)
+        check(code == 0, f"submit ended with {code}: {err}")
+        job = out.split()[-1]
+        st = b.ended(job, timeout=90)
+        check(st["objects"]["listed"] == 5003 and st["objects"]["copied"] == 5003, json.dumps(st["objects"]))
+        check(st["bytes"]["copied"] == st["bytes"]["listed"], f"bytes were counted twice: {json.dumps(st['bytes'])}")
+        jobs = json.loads(b.ctl("list", "--json", env=env)[1])["jobs"]
+        check(len(jobs) == 1, f"a submit that came twice made {len(jobs)} jobs")
+        writes = b.one.admin("writes?bucket=dst")
+        check(writes["extra_writes"] == 0, f"copied twice: {writes}")
+        check(b.one.count("UploadPartCopy") == 21 and b.one.count("CreateMultipartUpload") == 3, "parts were sent twice")
+        b.same("c089/")
+        for a in b.agents:
+            check(a.stop() == 0, f"{a.name} did not stop cleanly")
+        proxy.close()
+
+
+def c089_old_requests_sent_again_in_any_order_change_nothing():
+    s = seed()
+    with Bench("c089r", agents=0) as b:
+        b.one.post("load", {"bucket": "src", "count": 3000, "size": "100", "pattern": "flat", "prefix": "c089/"})
+        b.one.put("src", "c089/big", size=33 * MIB, seed=1)
+        proxy = Proxy(b.bus_port, record=True)
+        b.agents = [b.agent("a0", url=proxy.url)]
+        env = {"XFER_COORDINATOR": proxy.url}
+        path = b.toml(b.one, b.one, "s3://src/c089/", "s3://dst/c089/", PARTS)
+        code, out, err = b.ctl("submit", path, env=env)
+        check(code == 0, f"submit ended with {code}: {err}")
+        job = out.split()[-1]
+        before = b.ended(job)
+        b.one.post("counters/reset")
+        messages = list(proxy.recorded)
+        check(len(messages) > 10, f"only {len(messages)} requests were recorded")
+        replies = replay(b.bus_port, messages, 2, s)
+        print(f"{len(messages)} requests sent again twice, {replies} replies")
+        check(replies > 0, "the coordinator does not answer any more")
+        after = b.status(job)
+        for d in (before, after):
+            d.pop("rate", None)
+        check(after == before, f"before {json.dumps(before)}, after {json.dumps(after)}")
+        check(b.one.count("CopyObject", "UploadPartCopy", "CompleteMultipartUpload") == 0, "something was copied again")
+        check(len(json.loads(b.ctl("list", "--json")[1])["jobs"]) == 1, "a submit sent again made a job")
+        b.check_store()
+        # And the agent goes on, or comes back.
+        st = b.work("c089/", text='[copy]\nif_exists = "overwrite"\n', to="c089-2/")
+        check(st["objects"]["copied"] == 3001, json.dumps(st["objects"]))
+        for a in b.agents:
+            check(a.stop() == 0, f"{a.name} did not stop cleanly")
+        proxy.close()
+
+
+def how_ended(bench, job):
+    return json.dumps(bench.show(job).get("attempts", bench.show(job)))
+
+
+def cut_off(mode):
+    """Agent a loses the coordinator, not S3; the lease runs out and agent b takes over."""
+    with Bench("c092", agents=0, coord_conf=SHORT_LEASE) as b:
+        op = {"server": "CopyObject", "relay": "PutObject"}[mode]
+        n = 1500
+        b.one.post("load", {"bucket": "src", "count": n, "size": "1KiB", "pattern": "flat", "prefix": "c092/"})
+        b.one.put("src", "c092/big", size=100 * MIB, seed=4)
+        for s in (b.one, b.two):
+            s.post("limits", {"latency": "copy=200,put=200"})
+        proxy = Proxy(b.bus_port)
+        b.agents = [b.agent("a", url=proxy.url)]
+        s = b.to(mode)
+        job = b.begin("c092/", mode, PARTS + "[limits]\nin_flight = 16\n")
+        wait_for("copies by a", lambda: b.status(job)["objects"]["copied"] > 20, 30)
+        proxy.cut()
+        cut_at = time.monotonic()
+        # a must be quiet by its own deadline, before anybody else may begin.
+        wait_for("a to be quiet", lambda: s.admin("counters")["in_flight"] <= 1, 12)
+        quiet = time.monotonic() - cut_at
+        n_quiet = s.count(op)
+        check(quiet < 5.5, f"a wrote on for {quiet:.1f} s after its last word, with leases of 5 s")
+        b.agents.append(b.agent("b"))
+        st = b.ended(job, timeout=90, tick=lambda st: None)
+        check(s.count(op) > n_quiet, "b did nothing")
+        check(st["objects"]["copied"] == n + 1 and st["objects"]["failed"] == 0, json.dumps(st["objects"]))
+        b.same("c092/", mode)
+        check(s.admin("uploads")["count"] == 0, "an upload was left open")
+        proxy.mend()
+        wait_for("a to come back", lambda: any(x["id"] == "a" and x["state"] == "up" for x in json.loads(b.ctl("agents", "--json")[1])["agents"]), 30)
+        after = b.status(job)
+        check(after["state"] == "completed" and after["objects"] == st["objects"], f"a late report changed the outcome: {json.dumps(after)}")
+        b.check_store()
+        writes = s.admin("writes?bucket=dst")
+        check(writes["extra_writes"] <= 500 + 32, f"copied twice: {writes}")
+        with_metrics = b.http("metrics")
+        check("xfer_lease_expired_total" in with_metrics, "no metric tells of the lease that ran out")
+        for a in b.agents:
+            check(a.stop() == 0, f"{a.name} did not stop cleanly")
+        proxy.close()
+
+
+def c092_an_agent_that_is_cut_off_stops_before_another_begins_in_a_server_copy():
+    cut_off("server")
+
+
+def c092_an_agent_that_is_cut_off_stops_before_another_begins_in_a_relay():
+    cut_off("relay")
+
+
+def c092_a_long_transfer_keeps_its_lease():
+    with Bench("c092l", coord_conf=SHORT_LEASE, agents=2) as b:
+        b.one.put("src", "c092/big", size=20 * MIB, seed=4)
+        b.one.put("src", "c092/small", "x")
+        b.one.post("limits", {"latency": "copy=9000"})
+        st = b.work("c092/", text=PARTS, timeout=60)
+        check(st["objects"]["copied"] == 2 and st["retries"] == 0, json.dumps(st))
+        check(b.one.count("UploadPartCopy") == 4 and b.one.count("CopyObject") == 1, "a lease ran out under a live agent")
+        b.one.post("limits", {"latency": ""})
+
+
+def store_files(bench):
+    data = os.path.join(bench.dir, "data")
+    return {f: os.path.getsize(os.path.join(data, f)) for f in os.listdir(data)}
+
+
+def c093_a_forgotten_reader_costs_no_update_and_the_log_shrinks_again():
+    with Bench("c093", coord_conf='[store]\nwal_warn_bytes = "1MiB"\n') as b:
+        n = 60000
+        b.one.post("load", {"bucket": "src", "count": n, "size": "10", "pattern": "utf-8", "prefix": "c093/"})
+        (name,) = [f for f in store_files(b) if f.endswith((".db", ".sqlite", ".sqlite3"))]
+        reader = sqlite3.connect(f"file:{os.path.join(b.dir, 'data', name)}?mode=ro", uri=True, isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        reader.execute("SELECT count(*) FROM job").fetchone()
+        job = b.begin("c093/")
+        slow = []
+
+        def tick(st):
+            started = time.monotonic()
+            b.status(job)
+            slow.append(time.monotonic() - started)
+
+        st = b.ended(job, timeout=120, tick=tick)
+        check(st["objects"]["copied"] == n, json.dumps(st["objects"]))
+        check(max(slow) < 2, f"a status took {max(slow):.1f} s")
+        wal = store_files(b)[name + "-wal"]
+        check(wal > MIB, f"the reader held nothing back: {wal} bytes of WAL")
+        wait_for("a warning about the log", lambda: "wal" in b.coord.tail(1 << 20).lower(), 10)
+        reader.execute("COMMIT")
+        reader.close()
+        # The next updates let it shrink.
+        b.one.put("src", "c093b/k", "x")
+        b.work("c093b/")
+        wait_for("the log to shrink", lambda: store_files(b)[name + "-wal"] < wal // 2, 20)
+        b.same("c093/")
+
+
+def c093_a_slow_reader_of_a_report_stops_nobody():
+    with Bench("c093r") as b:
+        n = 20000
+        b.one.post("load", {"bucket": "src", "count": n, "size": "10", "pattern": "long", "prefix": "", "seed": 1})
+        first = b.work("", to="first/", timeout=120)["id"]
+        p = ctl(b, ["report", first])
+        got = len(p.stdout.read(1000))
+        second = b.begin("", to="second/")
+        st = b.ended(second, timeout=120)
+        invariant_1(st)
+        wal = sum(v for k, v in store_files(b).items() if k.endswith("-wal"))
+        check(wal < 64 * MIB, f"{wal} bytes of WAL while a report was read")
+        rest = p.stdout.read()
+        check(p.wait(30) == 0, f"report ended with {p.returncode}")
+        lines = (b"\n" * 0 + rest).count(b"\n")
+        check(lines >= n - got, f"{lines} rows of {n}")
+
+
+if __name__ == "__main__":
+    run(cases(globals()))

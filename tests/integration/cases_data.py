@@ -1,0 +1,207 @@
+#!/usr/bin/python3
+"""cases_data.py - whole bodies, unchanged, and proof of it: C044, C045, C049, C052."""
+
+import gzip
+import hashlib
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
+from lab import MIB, MODES, Bench, cases, check, run  # noqa: E402
+
+PARTS = '[copy]\npart_size = "5MiB"\nmultipart_threshold = "5MiB"\n'
+
+# What a GET may do to a body of 1 MiB.
+SHORT = {
+    "fin": {"cut_after": 1000000, "end": "fin"},
+    "rst": {"cut_after": 1000000, "end": "rst"},
+    "chunked": {"cut_after": 1000000, "chunked": True},
+    "extra": {"extra": 100},
+    "more": {"content_length": MIB + 100},
+    "less": {"content_length": 1000000},
+    "nothing": {"cut_after": 0, "chunked": True},
+}
+
+
+def c044_a_short_body_is_never_stored():
+    with Bench("c044") as b:
+        for name, action in SHORT.items():
+            b.one.put("src", f"c044/{name}", size=MIB, seed=len(name))
+            b.one.put("src", f"c044/{name}.big", size=11 * MIB, seed=len(name))
+            b.one.faults({"op": "GetObject", "key": f"c044/{name}", "id": name, "count": 1, "action": action})
+            b.one.faults({"op": "GetObject", "key": f"c044/{name}.big", "id": name, "nth": 2, "count": 1, "action": action})
+        wrong = {"headers": {"Content-Range": f"bytes 5242880-10485759/{12 * MIB}"}}
+        b.one.put("src", "c044/range.big", size=11 * MIB, seed=77)
+        b.one.faults({"op": "GetObject", "key": "c044/range.big", "id": "range", "nth": 2, "count": 1, "action": wrong})
+        st = b.work("c044/", "relay", PARTS)
+        b.same("c044/", "relay")
+        check(st["objects"]["copied"] == 2 * len(SHORT) + 1 and st["retries"] > 0, json.dumps(st))
+        for r in b.one.admin("faults"):
+            check(r["fired"] == 1, f"a fault did not fire: {r}")
+
+
+def c044_a_body_that_stays_short_is_a_failure_and_no_object():
+    with Bench("c044f") as b:
+        names = ("fin", "chunked", "nothing")
+        for name in names:
+            b.one.put("src", f"c044/{name}", size=MIB, seed=len(name))
+            b.one.put("src", f"c044/{name}.big", size=11 * MIB, seed=len(name))
+            b.two.put("dst", f"c044/{name}.big", "the old one")
+            b.one.faults({"op": "GetObject", "key_prefix": f"c044/{name}", "action": SHORT[name]})
+        b.one.put("src", "c044/good", "x")
+        st = b.work("c044/", "relay", PARTS + 'if_exists = "overwrite"\n[retry]\nattempts = 2\n', want="completed_with_failures")
+        check(st["objects"]["copied"] == 1 and st["objects"]["failed"] == 6, json.dumps(st["objects"]))
+        sizes = {k.decode(): v[0] for k, v in b.two.dump("dst", "c044/").items()}
+        check(sizes == {"c044/good": 1, **{f"c044/{n}.big": 11 for n in names}}, f"destination: {sizes}")
+        row = ",".join(b.failures(st["id"])["c044/fin"])
+        check("1000000" in row and str(MIB) in row, f"the report does not tell how short: {row}")
+
+
+def c045_encoded_bodies_pass_as_they_are():
+    with Bench("c045") as b:
+        packed = gzip.compress(b"hello " * 5000, mtime=0)
+        s3 = b.one.boto()
+        s3.put_object(Bucket="src", Key="c045/a.gz", Body=packed, ContentEncoding="gzip", ContentType="text/plain")
+        s3.put_object(Bucket="src", Key="c045/b.gz", Body=packed)
+        # This server packs whatever it may: only `identity` is served as stored.
+        plain = "x" * 3893
+        b.one.put("src", "c045/plain", plain)
+        b.one.faults(
+            {"op": "GetObject", "key": "c045/plain", "header": "accept-encoding: identity", "id": "asked", "action": {"delay_ms": 0}},
+            {"op": "GetObject", "key": "c045/plain", "action": {"headers": {"Content-Encoding": "gzip", "Content-Length": None}, "body": "packed", "chunked": True}},
+        )
+        for mode in MODES:
+            b.work("c045/", mode)
+            b.same("c045/", mode)
+            for key, coding in (("c045/a.gz", "gzip"), ("c045/b.gz", None)):
+                got = b.to(mode).boto().get_object(Bucket="dst", Key=key)
+                check(got.get("ContentEncoding") == coding, f"{mode} {key}: Content-Encoding {got.get('ContentEncoding')}")
+                check(got["Body"].read() == packed, f"{mode} {key}: other bytes")
+
+
+def c045_a_body_that_a_proxy_packed_is_refused():
+    with Bench("c045p") as b:
+        b.one.put("src", "c045/plain", "x" * 3893)
+        b.one.put("src", "c045/once", "y" * 3893)
+        packed = {"headers": {"Content-Encoding": "gzip", "Content-Length": None}, "body": "packed", "chunked": True}
+        b.one.faults(
+            {"op": "GetObject", "key": "c045/plain", "action": packed}, {"op": "GetObject", "key": "c045/once", "count": 1, "action": packed}
+        )
+        st = b.work("c045/", "relay", "[retry]\nattempts = 2\n", want="completed_with_failures")
+        check(st["objects"]["copied"] == 1 and st["objects"]["failed"] == 1, json.dumps(st["objects"]))
+        b.absent("c045/plain", "relay")
+        b.same("c045/once", "relay")
+
+
+def etags(server, bucket, prefix):
+    return {k: v[3] for k, v in server.dump(bucket, prefix).items()}
+
+
+def c049_another_part_layout_is_no_corruption_and_no_change():
+    layouts = ["--object", "src/c049/a:12MiB:part=5MiB", "--object", "src/c049/b:12MiB", "--object", "src/c049/c:3MiB:part=5MiB"]
+    with Bench("c049", one=layouts) as b:
+        for mode in MODES:
+            for text in ("", '[copy]\npart_size = "8MiB"\n'):
+                to = f"c049-{mode}-{len(text)}/"
+                st = b.work("c049/", mode, text, to=to)
+                check(st["objects"]["copied"] == 3 and st["retries"] == 0, f"{mode}: {json.dumps(st)}")
+                b.same("c049/", mode, to=to)
+                b.to(mode).post("counters/reset")
+                st = b.work("c049/", mode, text, to=to)
+                check(st["objects"]["skipped"] == 3 and st["objects"]["copied"] == 0, f"{mode} again: {json.dumps(st['objects'])}")
+                n = b.to(mode).count("CopyObject", "UploadPartCopy", "PutObject", "UploadPart", "CreateMultipartUpload")
+                check(n == 0, f"{mode}: {n} writes of what was there")
+
+
+def c049_the_form_of_an_etag_does_not_matter():
+    with Bench("c049f") as b:
+        forms = {"weak": 'W/"%s"', "bare": "%s", "upper": '"%s"', "plain": '"%s"', "quot": "&quot;%s&quot;"}
+        for name, form in forms.items():
+            body = f"the body {name}"
+            md5 = hashlib.md5(body.encode()).hexdigest()
+            etag = form % (md5.upper() if name == "upper" else md5)
+            b.one.put("src", f"c049/{name}", body)
+            # Whatever is asked about these keys, the etag comes in that form.
+            for s in (b.one, b.two):
+                s.faults({"op": ["GetObject", "HeadObject", "PutObject"], "key": f"c049/{name}", "action": {"headers": {"ETag": etag}}})
+        for mode in MODES:
+            st = b.work("c049/", mode)
+            check(st["objects"]["copied"] == len(forms) and st["retries"] == 0, f"{mode}: {json.dumps(st)}")
+            b.same("c049/", mode)
+            st = b.work("c049/", mode)
+            check(st["objects"]["skipped"] == len(forms), f"{mode} again: {json.dumps(st['objects'])}")
+
+
+def c049_an_etag_of_a_kms_bucket_is_no_md5():
+    with Bench("c049k") as b:
+        b.one.put("src", "c049/a", "some bytes")
+        b.one.put("src", "c049/big", size=11 * MIB, seed=4)
+        for s in (b.one, b.two):
+            s.faults({"op": ["PutObject", "UploadPart", "CopyObject", "CreateMultipartUpload"], "bucket": "dst", "action": {"kms": True}})
+        for mode in MODES:
+            st = b.work("c049/", mode, PARTS)
+            check(st["objects"]["copied"] == 2, f"{mode}: {json.dumps(st['objects'])}")
+            b.same("c049/", mode)
+
+
+def c049_the_level_of_proof_is_reported():
+    with Bench("c049l", one=["--object", "src/c049/parts:12MiB:part=5MiB"]) as b:
+        b.one.put("src", "c049/plain", "some bytes")
+        st = b.work("c049/")
+        code, out, err = b.ctl("report", st["id"], "--format", "json")
+        check(code == 0, err)
+        lines = {k: [x for x in out.splitlines() if k in x] or [out] for k in ("c049/parts", "c049/plain")}
+        check("etag" in lines["c049/plain"][0], f"no level: {lines}")
+        check("size" in lines["c049/parts"][0], f"no level: {lines}")
+
+
+def half_arrives(mode):
+    """Complete answers as if all was well; the object has half its size."""
+    with Bench("c052") as b:
+        for name in ("always", "once"):
+            b.one.put("src", f"c052/{name}", size=12 * MIB, seed=5)
+        half = {"head_size": 6 * MIB}
+        b.to(mode).faults(
+            {"op": "HeadObject", "bucket": "dst", "key": "c052/always", "action": half},
+            {"op": "HeadObject", "bucket": "dst", "key": "c052/once", "id": "once", "count": 1, "action": half},
+        )
+        seen = []
+        job = b.begin("c052/", mode, PARTS + "[retry]\nattempts = 2\n")
+        st = b.ended(job, want="completed_with_failures", tick=lambda s: seen.append((s["objects"]["copied"], s["state"])))
+        check(st["objects"]["copied"] == 1 and st["objects"]["failed"] == 1, json.dumps(st["objects"]))
+        check(all(c <= 1 and s != "completed" for c, s in seen), f"success was told too early: {seen}")
+        row = ",".join(b.failures(job)["c052/always"])
+        check(str(6 * MIB) in row and str(12 * MIB) in row, f"expected and actual size are not told: {row}")
+        made = len(b.to(mode).requests("CreateMultipartUpload", key="c052/once"))
+        check(made == 2, f"a half object was not copied again from scratch: {made} uploads")
+        b.same("c052/once", mode)
+        check(b.to(mode).admin("uploads")["count"] == 0, "an upload was left open")
+
+
+def c052_nothing_is_done_before_it_was_checked_in_a_server_copy():
+    half_arrives("server")
+
+
+def c052_nothing_is_done_before_it_was_checked_in_a_relay():
+    half_arrives("relay")
+
+
+def c052_a_store_that_keeps_half_is_found():
+    with Bench("c052s") as b:
+        for mode in MODES:
+            op = {"server": "CopyObject", "relay": "PutObject"}[mode]
+            part = {"server": "UploadPartCopy", "relay": "UploadPart"}[mode]
+            for i in range(4):
+                b.one.put("src", f"c052{mode}/{i}", size=4000, seed=i)
+            b.one.put("src", f"c052{mode}/big", size=11 * MIB, seed=7)
+            b.to(mode).faults(
+                {"op": op, "bucket": "dst", "key_prefix": f"c052{mode}/", "nth": 2, "count": 1, "action": {"store_size": 2000}},
+                {"op": part, "bucket": "dst", "key_prefix": f"c052{mode}/", "nth": 2, "count": 1, "action": {"store_size": MIB}},
+            )
+            b.work(f"c052{mode}/", mode, PARTS + '[verify]\nmode = "size"\n')
+            b.same(f"c052{mode}/", mode)
+
+
+if __name__ == "__main__":
+    run(cases(globals()))

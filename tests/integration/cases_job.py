@@ -1,0 +1,226 @@
+#!/usr/bin/python3
+"""cases_job.py - results, exit codes, resuming, stopping: C079, C080, C082, C087."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
+from lab import BIN, MIB, Bench, Lab, cases, check, invariant_1, run, same, wait_for  # noqa: E402
+
+PARTS = '[copy]\npart_size = "5MiB"\nmultipart_threshold = "5MiB"\n'
+
+
+def ctl(lab, args, **kw):
+    """xferctl as a process of its own."""
+    kw = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **kw}
+    return subprocess.Popen([os.path.join(BIN, "xferctl"), *args], env=lab.env, stdin=subprocess.DEVNULL, cwd=lab.dir, **kw)
+
+
+def c079_exit_codes_follow_what_happened():
+    with Bench("c079") as b:
+        b.one.post("load", {"bucket": "src", "count": 20, "size": "1KiB", "pattern": "flat", "prefix": "c079/"})
+        path = b.toml(b.one, b.one, "s3://src/c079/", "s3://dst/c079/")
+        code, out, err = b.ctl("submit", path, "--wait")
+        check(code == 0, f"exit {code}: {err}{out}")
+        code, out, err = b.ctl("submit", path, "--wait")
+        check(code == 0 and b.status(out.split()[0])["objects"]["skipped"] == 20, f"all skipped: exit {code}: {err}{out}")
+        # Nothing there, and allowed.
+        path = b.toml(b.one, b.one, "s3://src/nothing/", "s3://dst/nothing/", "[job]\nallow_empty = true\n")
+        code, out, err = b.ctl("submit", path, "--wait")
+        check(code == 0, f"an empty source that is allowed: exit {code}: {err}{out}")
+        # A host that does not exist.
+        path = b.toml(b.one, b.one, "s3://src/c079/", "s3://dst/c079/")
+        with open(path, encoding="utf-8") as f:
+            text = f.read().replace("http://127.0.0.1", "http://no-such-host.invalid")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        code, out, err = b.ctl("submit", path)
+        check(code == 5 and "no-such-host.invalid" in err, f"an unknown host: exit {code}: {err}{out}")
+        # A job that fails says why, in the last line of stderr and in a row.
+        b.one.faults({"op": ["CopyObject", "PutObject"], "key": "c079f/obj-000000000007", "action": {"status": 403, "code": "AccessDenied"}})
+        path = b.toml(b.one, b.one, "s3://src/c079/", "s3://dst/c079f/", "[retry]\nattempts = 2\n")
+        code, out, err = b.ctl("submit", path, "--wait")
+        check(code == 3 and "1 failed" in err.strip().splitlines()[-1], f"exit {code}: {err}{out}")
+        check(len(b.failures(out.split()[0])) == 1, "no row for the failure")
+        check(b.ctl("status", "j-nosuchjob")[0] in (1, 2), "an unknown job is no success")
+
+
+def c079_a_closed_stdout_is_told_and_ends():
+    with Bench("c079p") as b:
+        b.one.post("load", {"bucket": "src", "count": 3000, "size": "10", "pattern": "long", "prefix": ""})
+        job = b.work("", to="c079p/")["id"]
+        p = ctl(b, ["report", job])
+        p.stdout.read(1)
+        p.stdout.close()
+        code = p.wait(20)
+        check(code not in (0, None), "a report that nobody could read ended as if all was well")
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            p = ctl(b, ["report", job], stdout=full)
+            err = p.communicate(timeout=20)[1].decode()
+            check(p.returncode == 1 and err.strip(), f"stdout on a full disk: exit {p.returncode}: {err}")
+
+
+def c080_only_what_failed_is_tried_again():
+    with Bench("c080") as b:
+        b.one.post("load", {"bucket": "src", "count": 100, "size": "1KiB", "pattern": "flat", "prefix": "c080/"})
+        bad = [f"c080/obj-{i:012d}" for i in (7, 50, 99)]
+        denied = {"status": 403, "code": "AccessDenied", "message": "not now"}
+        b.one.faults(*[{"op": ["CopyObject", "PutObject"], "key": k, "action": denied} for k in bad])
+        st = b.work("c080/", text="[retry]\nattempts = 2\n", want="completed_with_failures")
+        job = st["id"]
+        check(st["objects"]["failed"] == 3 and st["objects"]["copied"] == 97, json.dumps(st["objects"]))
+        check(sorted(b.failures(job)) == bad, f"report: {sorted(b.failures(job))}")
+        listed = [j for j in json.loads(b.ctl("list", "--json")[1])["jobs"] if j["id"] == job]
+        check(listed and listed[0]["state"] == "completed_with_failures", f"list: {listed}")
+        check("completed with failures" in b.ctl("list")[1].replace("_", " "), f"list: {b.ctl('list')[1]}")
+        check(b.show(job)["state"] == "completed_with_failures", "show says something else")
+        check(b.ctl("status", job)[0] in (0, 3), "status")
+        # A class that nothing failed with has nothing to try again.
+        b.one.post("counters/reset")
+        b.ctl("retry", job, "--class", "throttled")
+        check(b.status(job)["objects"]["failed"] == 3 or b.ended(job, "completed_with_failures"), "retry of another class")
+        check(b.one.count("CopyObject") == 0, "objects of another class were tried again")
+        b.one.admin("faults", "DELETE")
+        code, out, err = b.ctl("retry", job)
+        check(code == 0, f"retry ended with {code}: {err}{out}")
+        st = b.ended(job)
+        check(st["objects"]["copied"] == 100 and st["objects"]["failed"] == 0, json.dumps(st["objects"]))
+        check(b.one.count("CopyObject") == 3, f"{b.one.count('CopyObject')} copies to try 3 again")
+        b.same("c080/")
+        code, out, err = b.ctl("retry", job)
+        check(b.one.count("CopyObject") == 3, "a job without failures was tried again")
+
+
+def c082_no_checkpoint_moves_past_an_unfinished_object():
+    with Bench("c082") as b:
+        n = 1000
+        b.one.post("load", {"bucket": "src", "count": n, "size": "1KiB", "pattern": "flat", "prefix": "c082/"})
+        b.one.faults({"op": "CopyObject", "key": "c082/obj-000000000500", "action": {"status": 503, "code": "SlowDown"}})
+        b.one.post("limits", {"latency": "copy=15"})
+        job = b.begin("c082/", text="[limits]\nin_flight = 8\n")
+        wait_for("most objects", lambda: len(b.one.keys("dst", "c082/")) > 600, 60)
+        (a,) = b.agents
+        a.kill()
+        b.coord.kill()
+        there = len(b.one.keys("dst", "c082/"))
+        b.check_store()
+        b.one.admin("faults", "DELETE")
+        b.coord.start()
+        a.start()
+        st = b.ended(job)
+        check(st["objects"]["copied"] == n and there < n, json.dumps(st["objects"]))
+        b.same("c082/")
+        writes = b.one.admin("writes?bucket=dst&prefix=c082/")
+        check(writes["extra_writes"] <= 8, f"written twice, though only 8 were in flight: {writes}")
+        check(all(w["writes"] <= 2 for w in writes["worst"]), f"written more than twice: {writes}")
+
+
+def slow_job(b, n=400, more=""):
+    b.one.post("load", {"bucket": "src", "count": n, "size": "1KiB", "pattern": "flat", "prefix": "c087/"})
+    b.one.post("limits", {"latency": "copy=100,put=100"})
+    return b.toml(b.one, b.one, "s3://src/c087/", "s3://dst/c087/", "[limits]\nin_flight = 16\n" + more)
+
+
+def c087_an_interrupted_wait_detaches_and_the_job_goes_on():
+    with Bench("c087") as b:
+        p = ctl(b, ["submit", slow_job(b), "--wait"])
+        job = p.stdout.readline().decode().strip()
+        wait_for("copies", lambda: b.status(job)["objects"]["copied"] > 0, 30)
+        p.send_signal(signal.SIGINT)
+        err = p.communicate(timeout=5)[1].decode()
+        check(p.returncode == 130, f"exit {p.returncode}: {err}")
+        check(job in err, f"it does not say that the job goes on: {err}")
+        check(b.status(job)["state"] == "running", json.dumps(b.status(job)))
+        st = b.ended(job)
+        check(st["objects"]["copied"] == 400, json.dumps(st["objects"]))
+
+
+def c087_a_stopped_agent_gives_back_and_ends_in_time():
+    with Bench("c087a") as b:
+        for i in range(2):
+            b.one.put("src", f"c087/{i}", size=256 * MIB, seed=i)
+        b.one.post("load", {"bucket": "src", "count": 100, "size": "1KiB", "pattern": "flat", "prefix": "c087/"})
+        b.one.post("limits", {"latency": "copy=500"})
+        job = b.begin("c087/", text='[copy]\npart_size = "64MiB"\n[limits]\nin_flight = 8\n')
+        wait_for("parts on their way", lambda: b.one.admin("counters")["in_flight"] >= 8, 30)
+        (a,) = b.agents
+        started = time.monotonic()
+        code = a.stop(20)
+        took = time.monotonic() - started
+        check(code == 0 and took < 10, f"exit {code} after {took:.1f} s")
+        st = wait_for("the store to know", lambda: (lambda s: s if s["objects"]["in_flight"] == 0 else None)(b.status(job)), 3)
+        invariant_1(st)
+        check(st["objects"]["failed"] == 0 and st["objects"]["pending"] > 0, f"interrupted objects are pending: {json.dumps(st)}")
+        a.start()
+        st = b.ended(job)
+        check(st["objects"]["copied"] == 102, json.dumps(st["objects"]))
+        check(b.one.admin("writes?bucket=dst")["extra_writes"] == 0, f"copied twice: {b.one.admin('writes?bucket=dst')}")
+        check(b.one.admin("uploads")["count"] == 0, "an upload was left open")
+
+
+def c087_a_second_sigterm_ends_an_agent_at_once():
+    with Bench("c087t") as b:
+        path = slow_job(b, 50)
+        b.one.post("limits", {"latency": "copy=60000"})
+        b.submit(path)
+        wait_for("copies on their way", lambda: b.one.admin("counters")["in_flight"] >= 8, 30)
+        (a,) = b.agents
+        a.popen.send_signal(signal.SIGTERM)
+        time.sleep(0.2)  # two signals at once are one
+        started = time.monotonic()
+        a.popen.send_signal(signal.SIGTERM)
+        a.popen.wait(20)
+        check(time.monotonic() - started < 3, f"{time.monotonic() - started:.1f} s after the second SIGTERM")
+        b.one.post("limits", {"latency": ""})
+        b.agents = []
+
+
+def c087_a_stopped_coordinator_commits_and_goes_on_at_its_start():
+    with Bench("c087c") as b:
+        n = 20000
+        b.one.post("load", {"bucket": "src", "count": n, "size": "10", "pattern": "flat", "prefix": "c087/"})
+        job = b.begin("c087/")
+        for share in (0.1, 0.4):
+            wait_for("progress", lambda: b.status(job)["objects"]["copied"] > share * n, 60)
+            started = time.monotonic()
+            code = b.coord.stop(20)
+            took = time.monotonic() - started
+            check(code == 0 and took < 10, f"exit {code} after {took:.1f} s")
+            wal = [f for f in os.listdir(os.path.join(b.dir, "data")) if f.endswith("-wal")]
+            left = sum(os.path.getsize(os.path.join(b.dir, "data", f)) for f in wal)
+            check(left == 0, f"{left} bytes of WAL were left after a clean stop")
+            b.check_store()
+            b.coord.start()
+        st = b.ended(job, timeout=90)
+        check(st["objects"]["copied"] == n and st["objects"]["failed"] == 0, json.dumps(st["objects"]))
+        b.same("c087/")
+        check(b.one.admin("writes?bucket=dst")["extra_writes"] == 0, f"copied twice: {b.one.admin('writes?bucket=dst')}")
+
+
+def c087_an_interrupted_run_goes_on_with_the_same_command():
+    with Lab("c087r") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:400:1KiB:flat", "--bucket", "dst", "--latency", "copy=100")
+        path = lab.toml(s3, s3, "s3://src/", "s3://dst/", "[limits]\nin_flight = 8\n")
+        p = ctl(lab, ["run", path])
+        wait_for("copies", lambda: len(s3.keys("dst")) > 20, 30)
+        p.send_signal(signal.SIGINT)
+        err = p.communicate(timeout=15)[1].decode()
+        check(p.returncode == 130, f"exit {p.returncode}: {err}")
+        p = ctl(lab, ["run", path])
+        wait_for("more copies", lambda: len(s3.keys("dst")) > 150, 30)
+        p.kill()
+        p.communicate(timeout=15)
+        code, out, err = lab.ctl("run", path)
+        check(code == 0, f"exit {code}: {err}{out}")
+        same(s3.diff("src/", "dst/"))
+        writes = s3.admin("writes?bucket=dst")
+        check(writes["extra_writes"] <= 16, f"copied twice: {writes}")
+
+
+if __name__ == "__main__":
+    run(cases(globals()))

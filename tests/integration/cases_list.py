@@ -1,0 +1,186 @@
+#!/usr/bin/python3
+"""cases_list.py - a listing is complete or the job is not: C019, C020, C022, C024."""
+
+import json
+import os
+import sys
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
+from lab import Bench, cases, check, run  # noqa: E402
+
+KEYS = 2500
+PAGE = {"op": "ListObjectsV2", "query": "max-keys=1000"}  # probes ask for fewer keys
+
+
+def buckets(names):
+    return [x for n in names for x in ("--synth", f"{n}:{KEYS}:100:flat")]
+
+
+def all_there(bench, bucket, st):
+    """Every key once, whatever the listing went through."""
+    o = st["objects"]
+    check(o["listed"] == KEYS and o["copied"] == KEYS, f"{bucket}: {json.dumps(st)}")
+    bench.same(f"{bucket}/", source=f"{bucket}/")
+    n = len([r for r in bench.one.requests("CopyObject") if r["key"].startswith(f"{bucket}/")])
+    check(n == KEYS, f"{bucket}: {n} copies of {KEYS} objects")
+
+
+# Faults of page 2 that pass, with how often they come.
+PASSING = {
+    "five500": (5, {"status": 500, "code": "InternalError"}),
+    "reset": (2, {"cut_after": 60000, "end": "rst"}),
+    "cut": (2, {"cut_after": 60000, "end": "fin"}),
+    "short": (2, {"cut_after": 60000, "chunked": True}),
+    "tail": (1, {"cut_after": -3, "chunked": True}),
+    "error200": (2, {"status": 200, "code": "InternalError"}),
+    "empty200": (2, {"body": ""}),
+    "notoken": (1, {"list": {"token": "none"}}),
+}
+
+
+def c019_a_page_that_was_cut_or_refused_is_asked_for_again():
+    with Bench("c019", one=buckets(PASSING)) as b:
+        jobs = {}
+        for name, (times, action) in PASSING.items():
+            b.one.faults(dict(PAGE, id=name, bucket=name, nth=2, count=times, action=action))
+            jobs[name] = b.begin(f"{name}/", source=f"{name}/")
+        for name, job in jobs.items():
+            all_there(b, name, b.ended(job))
+        for r in b.one.admin("faults"):
+            check(r["fired"] == PASSING[r["id"]][0], f"a fault did not fire as often as planned: {r}")
+
+
+# Faults of page 2 that stay.
+LASTING = {
+    "always500": {"status": 500, "code": "InternalError"},
+    "alwayscut": {"cut_after": 60000, "chunked": True},
+    "alwaysempty": {"body": ""},
+    "always200": {"status": 200, "code": "AccessDenied", "message": "not this page"},
+}
+
+
+def c019_a_listing_that_cannot_be_finished_is_never_completed():
+    with Bench("c019f", one=buckets(LASTING)) as b:
+        jobs = {}
+        for name, action in LASTING.items():
+            b.one.faults(dict(PAGE, id=name, bucket=name, nth=2, action=action))
+            jobs[name] = b.begin(f"{name}/", source=f"{name}/")
+        for name, job in jobs.items():
+            st = b.ended(job, want="failed", timeout=90)
+            check(not st["listing"]["complete"] and st["exit_code"] not in (0, None), f"{name}: {json.dumps(st)}")
+            check(st["objects"]["copied"] == 1000, f"{name}: what was found is copied: {json.dumps(st['objects'])}")
+            text = json.dumps(b.show(job))
+            check("list" in st["reason"] or "list" in text, f"{name}: nothing tells that the listing failed: {text}")
+            check("obj-000000000999" in text, f"{name}: the last key is not named: {text}")
+
+
+# Tokens and pages that lead nowhere; asking by the last key helps.
+LOOPING = {
+    "same": {"token": "same"},
+    "constant": {"token": "constant"},
+    "blank": {"token": "empty"},
+    "none": {"token": "none"},
+    "again": {"repeat_page": True},
+}
+
+
+def c020_a_listing_that_goes_in_circles_is_left_by_the_last_key():
+    with Bench("c020", one=buckets(LOOPING)) as b:
+        jobs = {}
+        for name, dialect in LOOPING.items():
+            b.one.faults(dict(PAGE, id=name, bucket=name, action={"list": dialect}))
+            jobs[name] = b.begin(f"{name}/", source=f"{name}/")
+        for name, job in jobs.items():
+            all_there(b, name, b.ended(job))
+            asked = [r for r in b.one.requests("ListObjectsV2") if r["bucket"] == name]
+            check(len(asked) < 20, f"{name}: {len(asked)} requests for three pages")
+
+
+def c020_a_listing_without_progress_fails_and_ends():
+    stuck = {k: dict(v, ignore_start_after=True) for k, v in LOOPING.items() if k != "again"}
+    with Bench("c020f", one=buckets(stuck)) as b:
+        jobs = {}
+        for name, dialect in stuck.items():
+            b.one.faults(dict(PAGE, id=name, bucket=name, action={"list": dialect}))
+            jobs[name] = b.begin(f"{name}/", source=f"{name}/")
+        for name, job in jobs.items():
+            st = b.ended(job, want="failed", timeout=60)
+            check(not st["listing"]["complete"] and st["exit_code"] != 0, f"{name}: {json.dumps(st)}")
+            asked = [r for r in b.one.requests("ListObjectsV2") if r["bucket"] == name]
+            check(len(asked) < 20, f"{name}: {len(asked)} requests without progress")
+            copies = [r["key"] for r in b.one.requests("CopyObject") if r["key"].startswith(f"{name}/")]
+            check(len(copies) == len(set(copies)) and copies, f"{name}: {len(copies)} copies of {len(set(copies))} keys")
+            check("obj-0000000009" in json.dumps(b.show(job)), f"{name}: no last key in {json.dumps(b.show(job))}")
+
+
+CONTROL = ["c\x01a", "c\x08b", "c\x1fc", "c\x0bd", "c\tT", "c\rR", "c\nN", "c\x7fD", "c\x1b[31mred", "normal", "\uffff", "a&<>\"'b"]
+
+
+def c022_control_characters_in_keys_survive_every_form_of_listing():
+    with Bench("c022") as b:
+        jobs = {}
+        for form in ("url", "raw", "charref"):
+            for i, key in enumerate(CONTROL):
+                b.one.put("src", f"{form}/{key}", f"{form} {i}")
+            if form != "url":
+                b.one.faults({"op": "ListObjectsV2", "query": f"prefix={form}", "action": {"list": {"encoding": form}}})
+            for mode in ("server", "relay"):
+                jobs[form, mode] = b.begin(f"{form}/", mode)
+        for (form, mode), job in jobs.items():
+            st = b.ended(job)
+            check(st["objects"]["copied"] == len(CONTROL), f"{form} {mode}: {json.dumps(st['objects'])}")
+            b.same(f"{form}/", mode)
+
+
+def c022_control_characters_are_shown_escaped():
+    with Bench("c022e") as b:
+        for i, key in enumerate(CONTROL):
+            b.one.put("src", f"c022/{key}", f"{i}")
+        b.one.faults({"op": "CopyObject", "action": {"status": 403, "code": "AccessDenied", "message": "no"}})
+        b.one.faults({"op": "PutObject", "action": {"status": 403, "code": "AccessDenied", "message": "no"}})
+        st = b.work("c022/", text="[retry]\nattempts = 1\n", want="completed_with_failures")
+        check(set(b.failures(st["id"])) == {f"c022/{k}" for k in CONTROL}, f"report: {b.failures(st['id']).keys()}")
+        for args in (["report", st["id"]], ["report", st["id"], "--format", "json"], ["show", st["id"]], ["show", st["id"], "--json"]):
+            out = b.ctl(*args)[1]
+            raw = [c for c in out if (ord(c) < 32 and c not in "\r\n") or ord(c) == 127]
+            check(not raw, f"{args} prints control characters: {raw}")
+        for p in [b.coord, *b.agents]:
+            check("\x08" not in p.tail(1 << 20) and "\x1b[31m" not in p.tail(1 << 20), f"{p.name} logs raw control characters")
+
+
+SPACES = ["a b", "a+b", "a%20b", "a%2Bb", "100%.csv", "한/x", "한/y z+%2B"]
+
+
+def c024_every_dialect_of_url_encoding_gives_the_same_keys():
+    dialects = ("aws", "percent20", "raw_fields", "raw")
+    with Bench("c024") as b:
+        jobs = {}
+        for d in dialects:
+            for i, key in enumerate(SPACES):
+                b.one.put("src", f"{d}/p+ %2F/{key}", f"{d} {i}")
+            if d != "aws":
+                b.one.faults({"op": "ListObjectsV2", "query": f"prefix={d}", "action": {"list": {"encoding": d}}})
+            for mode in ("server", "relay"):
+                jobs[d, mode] = b.begin(f"{d}/p+ %2F/", mode)
+        for (d, mode), job in jobs.items():
+            st = b.ended(job)
+            check(st["objects"]["copied"] == len(SPACES), f"{d} {mode}: {json.dumps(st['objects'])}")
+            b.same(f"{d}/", mode)
+
+
+def c024_an_unannounced_encoding_loses_no_object_silently():
+    with Bench("c024u") as b:
+        for i, key in enumerate(SPACES):
+            b.one.put("src", f"c024/{key}", f"{i}")
+        b.one.faults({"op": "ListObjectsV2", "bucket": "src", "action": {"list": {"encoding": "unannounced"}}})
+        st = b.wait_job(b.begin("c024/"), 60)
+        right = b.one.diff("src/c024/", "dst/c024/")["equal"]
+        check(right or st["exit_code"] != 0, f"exit 0 though keys were misread: {json.dumps(st)}")
+        bodies = {k: v[1] for k, v in b.one.dump("src", "c024/").items()}
+        for key, row in b.one.dump("dst", "c024/").items():
+            check(bodies.get(key) == row[1], f"wrong bytes under {urllib.parse.quote(key)}")
+
+
+if __name__ == "__main__":
+    run(cases(globals()))
