@@ -9,6 +9,8 @@
 #       TIMEOUT in seconds, three times that under sanitizers. SERIAL: no other test runs beside it.
 #   xf_test_script(NAME x.sh LABELS integration [TIMEOUT 60] [SERIAL] [ARGS ...] [ENVIRONMENT ...])
 #       the same for a bash script of the current folder. Tests find XF_SOURCE_DIR and XF_BIN_DIR in the environment.
+#   xf_test_python(NAME x.py LABELS integration [TIMEOUT 60] [SERIAL] [ARGS ...] [ENVIRONMENT ...])
+#       the same for a script of Debian's Python (python3-boto3 is needed).
 #   xf_fuzz(NAME SOURCES x_fuzz.c [LIBS ...] [CORPUS dir])
 #       defines LLVMFuzzerTestOneInput. In the fuzz preset it is a libFuzzer program; everywhere else it replays
 #       its corpus (default: tests/fuzz/corpus/NAME) as a ctest entry of label fuzz.
@@ -162,6 +164,13 @@ function(xf_test_script name script)
     cmake_parse_arguments(PARSE_ARGV 2 A "SERIAL" "TIMEOUT" "LABELS;ARGS;ENVIRONMENT")
     xf_check_args(${name} "${A_UNPARSED_ARGUMENTS}" "${A_LABELS}")
     add_test(NAME ${name} COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/${script}" ${A_ARGS})
+    xf_test_properties(${name} "${A_TIMEOUT}" "${A_LABELS}" "${A_SERIAL}" "${A_ENVIRONMENT}")
+endfunction()
+
+function(xf_test_python name script)
+    cmake_parse_arguments(PARSE_ARGV 2 A "SERIAL" "TIMEOUT" "LABELS;ARGS;ENVIRONMENT")
+    xf_check_args(${name} "${A_UNPARSED_ARGUMENTS}" "${A_LABELS}")
+    add_test(NAME ${name} COMMAND /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/${script}" ${A_ARGS})
     xf_test_properties(${name} "${A_TIMEOUT}" "${A_LABELS}" "${A_SERIAL}" "${A_ENVIRONMENT}")
 endfunction()
 

@@ -3,7 +3,6 @@
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
