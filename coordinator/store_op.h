@@ -119,7 +119,7 @@ struct xf_in_retry {
     enum xf_class only;    /* XF_CLASS_NONE: every class */
     bool is_forced;        /* an operator's: also what is not retryable; reopens
                               completed_with_failures as running */
-    uint32_t limit;        /* 1 to 100,000 */
+    uint32_t limit;        /* 1 to 10,000 */
 };
 struct xf_out_retry {
     int64_t pass;

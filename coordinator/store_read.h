@@ -68,7 +68,7 @@ struct xf_out_read_notices {
     int64_t next;
     bool more;
 };
-/* The history of leases: of tasks that were leased more than once, or did not end well. */
+/* The history of leases, of tasks that were leased more than once; the last 100 of each. */
 struct xf_out_read_attempts {
     struct xf_attempt_row *rows;
     size_t n;
