@@ -192,7 +192,7 @@ static enum xf_code serve(struct grant *g, const struct xf_lease_ask *given, str
     int64_t ids[TASKS_MAX];
     uint64_t objects = 0;
     uint64_t bytes = 0;
-    size_t n;
+    size_t n = 0;
 
     XF_TRY(xf_job_brief(g->w, ask.job, &job, err));
     if (job.state != XF_JOB_RUNNING || job.stop != 0) {
