@@ -506,8 +506,10 @@ static void c019_a_broken_page_is_never_the_end(void **state)
     static const char *const bodies[] = {
         "",
         "<ListBucketResult><IsTruncated>false</IsTrunc",
-        "<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>a</Key></Contents>"
-        "</ListBucketResult>",
+        /* clang-format off */
+        ("<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>a</Key></Contents>"
+         "</ListBucketResult>"),
+        /* clang-format on */
         "<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>",
         "<Error><Code>InternalError</Code></Error>",
         "<html><body>gateway</body></html>",
@@ -577,8 +579,7 @@ static void c060_slow_down_in_all_its_forms(void **state)
     static const char *const replies[] = {
         "HTTP/1.1 503 Slow Down\r\nContent-Length: 0\r\nRetry-After: 5\r\n\r\n",
         "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\nx-amz-retry-after: 250\r\n\r\n",
-        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 26\r\n\r\n<html>busy, "
-        "later</html>\r\n",
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 17\r\n\r\n<html>busy</html>",
     };
     static const int64_t after_ms[] = {5000, 250, -1};
     struct rig *r = *state;

@@ -232,15 +232,12 @@ static void on_listener(struct xf_watch *w, unsigned events)
     struct script *s = w->arg;
     struct conn *c;
     struct xf_err err;
-    int small = 4096;
     int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     (void)events; /* only readability is asked for */
     if (fd < 0) {
         return;
     }
-    /* Small windows, so that an unread body is noticed early. */
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
     c = xf_xcalloc(1, sizeof(*c));
     c->script = s;
     c->watch = (struct xf_watch){.fd = fd, .cb = on_conn, .arg = c};
