@@ -33,6 +33,7 @@ struct xf_loop {
     _Atomic bool stopping;
     int64_t mono_ms;
     int64_t wall_ms;
+    bool rearmed; /* a callback started a timer that is due already */
     struct slot *slots; /* slot 0 is never used */
     uint32_t n_slots;
     uint32_t free_slot;
@@ -174,6 +175,9 @@ static void sift_down(struct xf_loop *l, size_t i)
 
 void xf_timer_at(struct xf_loop *l, struct xf_timer *t, int64_t mono_ms)
 {
+    if (mono_ms <= l->mono_ms) {
+        l->rearmed = true; /* due at once: waits for the next turn, so that a turn ends */
+    }
     if (t->heap_idx != 0) {
         t->at_ms = mono_ms;
         size_t i = t->heap_idx;
@@ -215,13 +219,11 @@ void xf_timer_stop(struct xf_loop *l, struct xf_timer *t)
 
 static void run_timers(struct xf_loop *l)
 {
-    while (l->n_timers > 0 && l->timers[1]->at_ms <= l->mono_ms) {
+    l->rearmed = false;
+    while (!l->rearmed && l->n_timers > 0 && l->timers[1]->at_ms <= l->mono_ms) {
         struct xf_timer *t = l->timers[1];
         xf_timer_stop(l, t);
-        t->cb(t);
-        if (xf_timer_is_started(t) && t->at_ms <= l->mono_ms) {
-            break; /* a timer that restarts itself at once waits for the next turn */
-        }
+        t->cb(t); /* may free t */
     }
 }
 
