@@ -178,7 +178,7 @@ uint32_t xf_plan_etag_parts(struct xf_str etag)
     return (uint32_t)n;
 }
 
-enum xf_code xf_plan_etag_of_parts(const unsigned char (*md5)[16],
+enum xf_code xf_plan_etag_of_parts(const unsigned char *md5,
                                    uint32_t n,
                                    char out[XF_PLAN_ETAG_LEN],
                                    struct xf_err *err)

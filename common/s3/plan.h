@@ -73,8 +73,8 @@ struct xf_str xf_plan_etag_bare(struct xf_str etag);
 bool xf_plan_etag_eq(struct xf_str a, struct xf_str b);
 
 #define XF_PLAN_ETAG_LEN 48
-/* The etag that S3 gives to n parts with these MD5s (16 bytes each), without quotes. */
-enum xf_code xf_plan_etag_of_parts(const unsigned char (*md5)[16],
+/* The etag that S3 gives to n parts with these MD5s, without quotes. md5 holds 16 bytes a part. */
+enum xf_code xf_plan_etag_of_parts(const unsigned char *md5,
                                    uint32_t n,
                                    char out[XF_PLAN_ETAG_LEN],
                                    struct xf_err *err);

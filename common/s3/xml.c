@@ -26,7 +26,7 @@
 #define ELEMENTS(X)                                                                             \
     X(Code) X(CommonPrefixes) X(CompleteMultipartUploadResult) X(Condition) X(Contents) X(CopyObjectResult)  \
     X(CopyPartResult) X(DeleteResult) X(ETag) X(EncodingType) X(Error) X(ErrorResponse)         \
-    X(Initiated) X(InitiateMultipartUploadResult) X(IsRestoreInProgress) X(IsTruncated) X(Key)  \
+    X(InitiateMultipartUploadResult) X(Initiated) X(IsRestoreInProgress) X(IsTruncated) X(Key)  \
     X(KeyCount) X(LastModified) X(ListBucketResult) X(ListMultipartUploadsResult)               \
     X(ListPartsResult) X(LocationConstraint) X(Marker) X(Message) X(NextContinuationToken)      \
     X(NextKeyMarker) X(NextMarker) X(NextPartNumberMarker) X(NextUploadIdMarker) X(Part)        \
