@@ -20,8 +20,8 @@
 enum { OPTS_MAX = 128, SHOWN_MAX = 60 };
 
 const struct xf_opt xf_opt_own[2] = {
-    {.name = "help", .help = "Show this help."},
-    {.name = "version", .help = "Show the version."},
+    {.name = "help", .help = "show this help"},
+    {.name = "version", .help = "show the version"},
 };
 
 struct line {

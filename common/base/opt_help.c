@@ -64,22 +64,26 @@ static void put_lines(struct xf_buf *out, const char *text)
     }
 }
 
-/* Help with default, choices and variable behind it. */
+/* Help, and behind it in parentheses: choices, default, variable. */
 static void put_option_text(const struct xf_opt *o, struct xf_buf *out)
 {
+    const char *mark = " (";
     xf_buf_put_c(out, o->help);
-    for (size_t i = 0; o->choices != NULL && o->choices[i] != NULL; i++) {
-        xf_buf_putf(out, "%s%s", i == 0 ? " One of: " : ", ", o->choices[i]);
-    }
     if (o->choices != NULL) {
-        xf_buf_put_byte(out, '.');
+        for (size_t i = 0; o->choices[i] != NULL; i++) {
+            xf_buf_putf(out, "%s%s", i == 0 ? " (one of " : ", ", o->choices[i]);
+        }
+        mark = "; ";
     }
     if (o->def != NULL) {
-        xf_buf_putf(out, " Default: %s.", o->def);
+        xf_buf_putf(out, "%sdefault %s", mark, o->def);
+        mark = "; ";
     }
     if (o->env != NULL) {
-        xf_buf_putf(out, " Also from the environment: %s.", o->env);
+        xf_buf_putf(out, "%senvironment %s", mark, o->env);
+        mark = "; ";
     }
+    xf_buf_put_c(out, mark[0] == ';' ? ")" : "");
 }
 
 static size_t option_width(const struct xf_opt *o)

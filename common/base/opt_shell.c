@@ -53,14 +53,14 @@ static void put_bash_values(struct xf_buf *out, const struct xf_opt *opts, size_
         }
         xf_buf_putf(out, "    --%s) ", o->name);
         if (o->choices != NULL) {
-            xf_buf_put_c(out, "COMPREPLY=($(compgen -W '");
+            xf_buf_put_c(out, "mapfile -t COMPREPLY < <(compgen -W '");
             put_choices(out, o);
-            xf_buf_put_c(out, "' -- \"$cur\")); return ;;\n");
+            xf_buf_put_c(out, "' -- \"$cur\"); return ;;\n");
         } else if (o->hint == XF_OPT_ANY) {
             xf_buf_put_c(out, "return ;;\n");
         } else {
             xf_buf_putf(out,
-                        "COMPREPLY=($(compgen -%c -- \"$cur\")); return ;;\n",
+                        "mapfile -t COMPREPLY < <(compgen -%c -- \"$cur\"); return ;;\n",
                         o->hint == XF_OPT_DIR ? 'd' : 'f');
         }
     }
@@ -97,7 +97,7 @@ static void put_bash(const struct xf_opt_prog *p, struct xf_buf *out)
     put_identifier(out, p->name);
     xf_buf_put_c(out,
                  "()\n{\n    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-                 "    local cmd= args=- i opts=\"");
+                 "    local cmd='' args=- i opts=\"");
     put_option_names(out, xf_opt_own, XF_ARRAY_LEN(xf_opt_own));
     put_option_names(out, p->opts, p->n_opts);
     xf_buf_put_c(out, "\"\n    COMPREPLY=()\n    case $prev in\n");
@@ -118,16 +118,16 @@ static void put_bash(const struct xf_opt_prog *p, struct xf_buf *out)
     put_bash_commands(p, out);
     xf_buf_put_c(out,
                  "    esac\n    if [[ $cur == -* ]]; then\n"
-                 "        COMPREPLY=($(compgen -W \"$opts\" -- \"$cur\"))\n"
-                 "    elif [[ $args == c ]]; then\n        COMPREPLY=($(compgen -W '");
+                 "        mapfile -t COMPREPLY < <(compgen -W \"$opts\" -- \"$cur\")\n"
+                 "    elif [[ $args == c ]]; then\n        mapfile -t COMPREPLY < <(compgen -W '");
     for (size_t i = 0; i < p->n_cmds; i++) {
         if (!p->cmds[i].is_later) {
             xf_buf_putf(out, "%s ", p->cmds[i].name);
         }
     }
     xf_buf_put_c(out,
-                 "' -- \"$cur\"))\n    elif [[ $args != - ]]; then\n"
-                 "        COMPREPLY=($(compgen -$args -- \"$cur\"))\n    fi\n}\n");
+                 "' -- \"$cur\")\n    elif [[ $args != - ]]; then\n"
+                 "        mapfile -t COMPREPLY < <(compgen -$args -- \"$cur\")\n    fi\n}\n");
     xf_buf_put_c(out, "complete -o filenames -F _");
     put_identifier(out, p->name);
     xf_buf_putf(out, " %s\n", p->name);
