@@ -377,33 +377,7 @@ static bool range_equal(const struct s3d_body *a, const struct s3d_body *b, uint
     return true;
 }
 
-bool s3d_body_equal(const struct s3d_body *a, const struct s3d_body *b)
-{
-    if (a->size != b->size) {
-        return false;
-    }
-    for (uint64_t off = 0; off < a->size;) {
-        uint64_t ia;
-        uint64_t ib;
-        uint64_t la;
-        uint64_t lb;
-        const struct s3d_body *x = leaf_at(a, off, &ia, &la);
-        const struct s3d_body *y = leaf_at(b, off, &ib, &lb);
-        uint64_t n = la < lb ? la : lb;
-        bool gen = x->kind == KIND_GEN && y->kind == KIND_GEN;
-        if (gen && x->u.gen.seed == y->u.gen.seed && x->u.gen.off + ia == y->u.gen.off + ib) {
-            off += n;
-            continue;
-        }
-        if (!(same_origin(x, y) && ia == ib) && !range_equal(a, b, off, n)) {
-            return false;
-        }
-        off += n;
-    }
-    return true;
-}
-
-uint32_t s3d_body_crc32c(struct s3d_body *b)
+uint32_t s3d_body_crc32c(const struct s3d_body *b)
 {
     char scratch[16384];
     uint32_t crc = 0;
@@ -428,21 +402,78 @@ uint32_t s3d_body_crc32c(struct s3d_body *b)
     return crc;
 }
 
+bool s3d_body_equal(const struct s3d_body *a, const struct s3d_body *b)
+{
+    if (a->size != b->size) {
+        return false;
+    }
+    if (a->dropped || b->dropped) {
+        return s3d_body_crc32c(a) == s3d_body_crc32c(b);
+    }
+    for (uint64_t off = 0; off < a->size;) {
+        uint64_t ia;
+        uint64_t ib;
+        uint64_t la;
+        uint64_t lb;
+        const struct s3d_body *x = leaf_at(a, off, &ia, &la);
+        const struct s3d_body *y = leaf_at(b, off, &ib, &lb);
+        uint64_t n = la < lb ? la : lb;
+        bool gen = x->kind == KIND_GEN && y->kind == KIND_GEN;
+        if (gen && x->u.gen.seed == y->u.gen.seed && x->u.gen.off + ia == y->u.gen.off + ib) {
+            off += n;
+            continue;
+        }
+        if (!(same_origin(x, y) && ia == ib) && !range_equal(a, b, off, n)) {
+            return false;
+        }
+        off += n;
+    }
+    return true;
+}
+
+/* Digest of where pseudo bytes come from: neighbouring ranges of one stream count as one. */
+static void pseudo_md5(const struct s3d_body *b, uint8_t out[S3D_MD5_LEN])
+{
+    uint64_t id[3] = {0, 0, 0}; /* seed, offset, length */
+    MD5_CTX c;
+
+    (void)MD5_Init(&c);
+    for (uint64_t off = 0; off < b->size;) {
+        uint64_t in;
+        uint64_t len;
+        const struct s3d_body *leaf = leaf_at(b, off, &in, &len);
+        uint64_t seed = leaf->kind == KIND_GEN ? leaf->u.gen.seed : s3d_mix((uint64_t)(uintptr_t)leaf, 1);
+        uint64_t start = leaf->kind == KIND_GEN ? leaf->u.gen.off + in : in;
+        if (off > 0 && seed == id[0] && start == id[1] + id[2]) {
+            id[2] += len;
+        } else {
+            (void)MD5_Update(&c, id, sizeof(id));
+            id[0] = seed;
+            id[1] = start;
+            id[2] = len;
+        }
+        off += len;
+    }
+    (void)MD5_Update(&c, id, sizeof(id));
+    (void)MD5_Final(out, &c);
+}
+
 bool s3d_body_md5_known(struct s3d_body *b, uint8_t out[S3D_MD5_LEN])
 {
     if (atomic_load_explicit(&b->md5_state, memory_order_acquire) == 2) {
         memcpy(out, b->md5, S3D_MD5_LEN);
         return true;
     }
-    if (!b->pseudo && !b->dropped) {
-        return false;
+    if (b->pseudo) {
+        pseudo_md5(b, out);
+        return true;
     }
-    uint64_t id[4] = {b->pseudo, b->kind == KIND_GEN ? b->u.gen.seed : s3d_body_crc32c(b), 0, b->size};
-    if (b->kind == KIND_GEN) {
-        id[2] = b->u.gen.off;
+    if (b->dropped) {
+        uint64_t id[2] = {s3d_body_crc32c(b), b->size};
+        s3d_md5(id, sizeof(id), out);
+        return true;
     }
-    s3d_md5(id, sizeof(id), out);
-    return true;
+    return false;
 }
 
 void s3d_body_md5_set(struct s3d_body *b, const uint8_t md5[S3D_MD5_LEN])

@@ -55,7 +55,7 @@ size_t s3d_body_peek(const struct s3d_body *b,
 /** Do both hold the same bytes? Looks at references first. */
 bool s3d_body_equal(const struct s3d_body *a, const struct s3d_body *b);
 /** CRC32C of all bytes, also of dropped ones. */
-uint32_t s3d_body_crc32c(struct s3d_body *b);
+uint32_t s3d_body_crc32c(const struct s3d_body *b);
 /** MD5 of all bytes at once (slow for large bodies); see struct s3d_hash for steps. */
 void s3d_body_md5(struct s3d_body *b, uint8_t out[S3D_MD5_LEN]);
 /** True when the MD5 is known without reading. */
