@@ -247,7 +247,7 @@ static enum xf_code remote_connect(struct remote *m, struct xf_str url, struct x
 
 static enum xf_code remote_ask(struct remote *m, struct xf_str bucket, struct xf_str prefix, bool crc, struct xf_err *err)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     size_t done = 0;
 
     xf_buf_init(&b, 0);
@@ -375,7 +375,7 @@ struct diff {
 
 static void note(struct found *f, struct xf_str key)
 {
-    XF_AUTO_BUF enc;
+    XF_AUTO_BUF enc = {0};
 
     if (f->keys == NULL) {
         f->keys = xf_json_array();
@@ -421,8 +421,8 @@ static void compare_remote(struct diff *d, struct xf_str key)
 {
     const struct s3d_obj *x = &d->a.obj[d->a.at];
     uint64_t size;
-    XF_AUTO_BUF content;
-    XF_AUTO_BUF attrs;
+    XF_AUTO_BUF content = {0};
+    XF_AUTO_BUF attrs = {0};
 
     xf_buf_init(&content, 0);
     xf_buf_init(&attrs, 0);

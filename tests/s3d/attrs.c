@@ -236,9 +236,9 @@ bool s3d_attrs_tags(struct xf_str header, struct xf_buf *out, size_t *n, struct 
     *n = 0;
     while (xf_str_cut(&header, '&', &part)) {
         size_t eq = xf_str_find(part, '=', 0);
-        XF_AUTO_BUF key;
-        XF_AUTO_BUF value;
-        XF_AUTO_BUF enc;
+        XF_AUTO_BUF key = {0};
+        XF_AUTO_BUF value = {0};
+        XF_AUTO_BUF enc = {0};
         xf_buf_init(&key, 0);
         xf_buf_init(&value, 0);
         xf_buf_init(&enc, 0);

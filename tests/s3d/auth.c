@@ -202,7 +202,7 @@ static struct xf_str query_value(struct claim *c, struct xf_str query, const cha
         if (eq == SIZE_MAX || !xf_str_eq_c(xf_str_sub(part, 0, eq), name)) {
             continue;
         }
-        XF_AUTO_BUF b;
+        XF_AUTO_BUF b = {0};
         xf_buf_init(&b, 0);
         if (!xf_buf_put_unpercent(&b, xf_str_sub(part, eq + 1, part.len), true) ||
             b.len > sizeof(c->dec) - c->dec_len || b.len == 0) {
@@ -305,8 +305,8 @@ static void canonical_query(struct xf_str query, bool presigned, struct xf_buf *
     struct pair pairs[S3D_QUERY_MAX];
     size_t n = 0;
     struct xf_str part;
-    XF_AUTO_BUF text;
-    XF_AUTO_BUF tmp;
+    XF_AUTO_BUF text = {0};
+    XF_AUTO_BUF tmp = {0};
 
     xf_buf_init(&text, 0);
     xf_buf_init(&tmp, 0);
@@ -414,7 +414,7 @@ struct cached {
 
 static void derive(const char *secret, const struct claim *c, uint8_t out[S3D_SHA256_LEN])
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     uint8_t k[S3D_SHA256_LEN];
 
     xf_buf_init(&b, 0);
@@ -430,7 +430,7 @@ static void signing_key(uint64_t generation, const char *secret, const struct cl
 {
     static _Thread_local struct cached cache[CACHE_N];
     static _Thread_local unsigned turn;
-    XF_AUTO_BUF id;
+    XF_AUTO_BUF id = {0};
 
     xf_buf_init(&id, 0);
     xf_buf_put(&id, c->akid);
@@ -714,7 +714,7 @@ void s3d_auth_chunk(const struct s3d_auth *a,
     static const char empty[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n";
     char hex[S3D_SIG_LEN + 1];
     uint8_t mac[S3D_SHA256_LEN];
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     to_hex(sha256, S3D_SHA256_LEN, hex);
     xf_buf_init(&b, 0);

@@ -110,7 +110,7 @@ static bool body_is_guarded(struct s3d_req *r)
 {
     struct xf_str v;
     uint8_t md5[S3D_MD5_LEN];
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     if (s3d_http_get(&r->http, "Content-MD5", &v)) {
         xf_buf_init(&b, 0);

@@ -44,7 +44,7 @@ bool s3d_copy_source(struct s3d_req *r, struct xf_str *bucket, struct xf_str *ke
 
 static void precondition(struct s3d_req *r, const char *name)
 {
-    XF_AUTO_BUF extra;
+    XF_AUTO_BUF extra = {0};
 
     xf_buf_init(&extra, 0);
     s3d_xml_tag(&extra, "Condition", xf_str_c(name));
@@ -149,8 +149,8 @@ static bool copy_attrs(struct s3d_req *r, const struct s3d_obj *from, const stru
     struct s3d_attrs_src a;
     struct s3d_attrs_src fresh = {0};
     struct s3d_fail fail;
-    XF_AUTO_BUF headers;
-    XF_AUTO_BUF tags;
+    XF_AUTO_BUF headers = {0};
+    XF_AUTO_BUF tags = {0};
 
     xf_buf_init(&headers, 0);
     xf_buf_init(&tags, 0);
@@ -193,7 +193,7 @@ static void put_sum(struct s3d_req *r, struct s3d_obj *o)
 {
     uint8_t sum[S3D_SUM_MAX];
     struct s3d_attrs_src a;
-    XF_AUTO_BUF b64;
+    XF_AUTO_BUF b64 = {0};
 
     xf_buf_init(&b64, 0);
     s3d_attrs_get(o->attrs, &a);
@@ -415,7 +415,7 @@ static void part_answer(struct s3d_req *r)
     s3d_xml_tag(out, "ETag", xf_str_c(etag));
     if (r->hash.sum.alg != S3D_SUM_NONE) {
         char name[32];
-        XF_AUTO_BUF b64;
+        XF_AUTO_BUF b64 = {0};
         xf_buf_init(&b64, 0);
         xf_buf_put_base64(&b64, r->part.sum, s3d_sum_len(r->hash.sum.alg));
         (void)snprintf(name, sizeof(name), "Checksum%s", s3d_sum_upper(r->hash.sum.alg));

@@ -2,18 +2,13 @@
  * digest.h - the digests S3 uses, as plain structs that need no allocation.
  *
  * MD5 and SHA come from libcrypto's low-level functions (their state is a plain struct, which matters with
- * thousands of bodies in flight), CRC32 from zlib; CRC32C and CRC64NVME are here. Threads: no state.
+ * thousands of bodies in flight; CMakeLists.txt silences their deprecation), CRC32 from zlib; CRC32C and CRC64NVME are here. Threads: no state.
  */
 #ifndef XF_TESTS_S3D_DIGEST_H
 #define XF_TESTS_S3D_DIGEST_H
 
 #include "common/base/str.h"
 
-#include <openssl/opensslconf.h>
-/* the old names of OpenSSL 3 stay for all of its life; they are what makes the states plain structs */
-#ifndef OPENSSL_SUPPRESS_DEPRECATED
-#define OPENSSL_SUPPRESS_DEPRECATED
-#endif
 #include <openssl/md5.h>
 #include <openssl/sha.h>
 

@@ -92,7 +92,7 @@ static bool check_auth(struct s3d_conn *c)
                               .wall_ms = r->wall_ms,
                               .off = r->server->opts.no_auth,
                               .scratch = &c->thread->auth_scratch};
-    XF_AUTO_BUF extra;
+    XF_AUTO_BUF extra = {0};
 
     xf_buf_init(&extra, 0);
     if (!s3d_auth_check(r->server->keys, &o, &r->http, &r->auth, &extra, &fail)) {

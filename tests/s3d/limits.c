@@ -250,7 +250,7 @@ bool s3d_limits_admit(
     if (!atomic_load_explicit(&l->limited, memory_order_relaxed) || bucket.len == 0) {
         return true;
     }
-    XF_AUTO_BUF name;
+    XF_AUTO_BUF name = {0};
     xf_buf_init(&name, 0);
     XF_ASSERT(pthread_mutex_lock(&l->lock) == 0);
     if (l->rate[kind] > 0) {

@@ -101,7 +101,7 @@ static void successor(struct xf_buf *b)
 
 static bool begin_at_token(struct list *l)
 {
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
 
     xf_buf_init(&text, 0);
     if (!xf_buf_put_unbase64(&text, l->token) || text.len < 1) {
@@ -163,7 +163,7 @@ static void remember_last(struct list *l)
 {
     const struct item *i = &l->items[l->n - 1];
     struct xf_str name = s3d_rec_key(i->rec);
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
 
     if (i->prefix_len > 0) {
         name = xf_str_sub(name, 0, i->prefix_len);
@@ -179,7 +179,7 @@ static void collect_locked(struct list *l)
 {
     const struct s3d_index *x = &l->r->b->index;
     struct s3d_cursor c;
-    XF_AUTO_BUF skip;
+    XF_AUTO_BUF skip = {0};
 
     xf_buf_init(&skip, 0);
     s3d_index_seek(x, xf_buf_view(&l->from), l->from_after, &c);
@@ -322,7 +322,7 @@ static void put_items_locked(struct list *l, struct xf_buf *out)
 static void put_token(struct list *l, struct xf_buf *out)
 {
     struct xf_str token = xf_buf_view(&l->next);
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     xf_buf_init(&b, 0);
     if (l->d->repeat_page) {

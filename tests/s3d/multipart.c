@@ -80,8 +80,8 @@ void s3d_create_upload(struct s3d_req *r)
     bool composite;
     char id[S3D_UPLOAD_ID_LEN + 1];
     struct xf_buf *out = &r->resp.body;
-    XF_AUTO_BUF headers;
-    XF_AUTO_BUF tags;
+    XF_AUTO_BUF headers = {0};
+    XF_AUTO_BUF tags = {0};
 
     xf_buf_init(&headers, 0);
     xf_buf_init(&tags, 0);
@@ -179,7 +179,7 @@ void s3d_upload_part(struct s3d_req *r)
     s3d_ok(r, 200, false);
     s3d_etag_header(r, &shown);
     if (alg != S3D_SUM_NONE) {
-        XF_AUTO_BUF b64;
+        XF_AUTO_BUF b64 = {0};
         xf_buf_init(&b64, 0);
         xf_buf_put_base64(&b64, part.sum, s3d_sum_len(alg));
         xf_buf_putf(&r->resp.headers, "x-amz-checksum-%s: %s\r\n", s3d_sum_name(alg), b64.ptr);
@@ -198,7 +198,7 @@ static bool etag_is(struct xf_str sent, const uint8_t md5[S3D_MD5_LEN])
 
 static bool part_fail(struct s3d_req *r, const char *code, const char *message, const struct s3d_xml_part *p)
 {
-    XF_AUTO_BUF extra;
+    XF_AUTO_BUF extra = {0};
 
     xf_buf_init(&extra, 0);
     s3d_xml_tag_u64(&extra, "PartNumber", p->part_no);
@@ -213,7 +213,7 @@ static bool part_fail(struct s3d_req *r, const char *code, const char *message, 
 /* One part's checksum as the client states it, against what was stored. */
 static bool part_sum_ok(struct s3d_req *r, const struct s3d_upload *u, const struct s3d_xml_part *p)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     for (int i = S3D_SUM_NONE + 1; i < S3D_SUM_N; i++) {
         if (p->sum[i].len > 0 && (enum s3d_sum_alg)i != u->sum_alg) {
@@ -333,7 +333,7 @@ static bool assemble_locked(struct s3d_req *r, const struct s3d_upload *u, const
     struct s3d_body **bodies = xf_xcalloc(doc->n_parts, sizeof(struct s3d_body *));
     struct s3d_attrs_src src;
     MD5_CTX md5;
-    XF_AUTO_BUF b64;
+    XF_AUTO_BUF b64 = {0};
 
     xf_buf_init(&b64, 0);
     (void)MD5_Init(&md5);

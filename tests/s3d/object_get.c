@@ -10,7 +10,7 @@ static void no_such_key(struct s3d_req *r)
 
 static void precondition(struct s3d_req *r, const char *name)
 {
-    XF_AUTO_BUF extra;
+    XF_AUTO_BUF extra = {0};
 
     xf_buf_init(&extra, 0);
     s3d_xml_tag(&extra, "Condition", xf_str_c(name));
@@ -117,7 +117,7 @@ static bool part_range(struct s3d_req *r, const struct s3d_obj *o, struct xf_str
     bool ok = o->n_parts > 0 && s3d_body_part(b, (size_t)n, &out->off, &out->len);
     s3d_body_unref(b);
     if (!ok) {
-        XF_AUTO_BUF extra;
+        XF_AUTO_BUF extra = {0};
         xf_buf_init(&extra, 0);
         s3d_xml_tag_u64(&extra, "ActualPartCount", o->n_parts == 0 ? 1 : o->n_parts);
         s3d_fail_extra(
@@ -167,7 +167,7 @@ static bool is_archived(const struct s3d_obj *o)
 static bool find_range(struct s3d_req *r, const struct s3d_obj *o, struct range *range)
 {
     struct xf_str v;
-    XF_AUTO_BUF extra;
+    XF_AUTO_BUF extra = {0};
 
     range->on = false;
     if (s3d_req_query(r, "partNumber", &v)) {
@@ -262,7 +262,7 @@ void s3d_get_tags(struct s3d_req *r)
     struct s3d_attrs_src a;
     struct xf_str part;
     struct xf_buf *out = &r->resp.body;
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
 
     if (!s3d_bucket_get(r->b, r->key, &o)) {
         no_such_key(r);
@@ -315,7 +315,7 @@ void s3d_put_tags(struct s3d_req *r)
     struct s3d_fail fail = {0};
     size_t n = 0;
     bool ok = true;
-    XF_AUTO_BUF tags;
+    XF_AUTO_BUF tags = {0};
 
     xf_buf_init(&tags, 0);
     if (!s3d_xml_parse(S3D_XML_TAGGING, xf_buf_view(&r->small), &doc)) {

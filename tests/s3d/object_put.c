@@ -104,7 +104,7 @@ bool s3d_data_begin(struct s3d_req *r)
 static bool content_md5(struct s3d_req *r, const uint8_t md5[S3D_MD5_LEN])
 {
     struct xf_str v;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     if (!s3d_http_get(&r->http, "Content-MD5", &v)) {
         return true;
@@ -125,7 +125,7 @@ static bool check_sum(struct s3d_req *r, const uint8_t *sum, size_t len)
 {
     enum s3d_sum_alg alg;
     struct xf_str v;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     if (!announced_sum(r, &alg, &v)) {
         return false;
@@ -291,9 +291,9 @@ void s3d_put_object(struct s3d_req *r)
     uint8_t md5[S3D_MD5_LEN];
     uint8_t sum[S3D_SUM_MAX];
     enum s3d_sum_alg alg = r->intake.sum.alg;
-    XF_AUTO_BUF headers;
-    XF_AUTO_BUF tags;
-    XF_AUTO_BUF b64;
+    XF_AUTO_BUF headers = {0};
+    XF_AUTO_BUF tags = {0};
+    XF_AUTO_BUF b64 = {0};
 
     xf_buf_init(&headers, 0);
     xf_buf_init(&tags, 0);

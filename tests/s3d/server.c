@@ -294,7 +294,7 @@ static enum xf_code start_threads(struct s3d_server *s, struct xf_err *err)
                    (unsigned)s->port);
     for (size_t i = 0; i < s->threads->n; i++) {
         char name[16];
-        (void)snprintf(name, sizeof(name), "s3d-%zu", i);
+        (void)snprintf(name, sizeof(name), "s3d-%u", (unsigned)i);
         XF_TRY(xf_thread_start(&s->threads->thread[i]->thread, name, run_thread, s->threads->thread[i], err));
     }
     return XF_OK;

@@ -21,7 +21,7 @@ static size_t text_size(const struct xf_json *j)
 static enum xf_code parse_headers(const struct xf_json *headers, struct s3d_side_put *p, struct xf_err *err)
 {
     const struct xf_json *value;
-    XF_AUTO_BUF lines;
+    XF_AUTO_BUF lines = {0};
     bool typed = false;
 
     xf_buf_init(&lines, 0);

@@ -303,7 +303,7 @@ void s3d_bucket_load(struct s3d_bucket *b,
                      uint64_t true_etag_max,
                      int64_t now_ms)
 {
-    XF_AUTO_BUF key;
+    XF_AUTO_BUF key = {0};
 
     xf_buf_init(&key, 0);
     for (uint64_t n = 0; n < synth->count; n++) {

@@ -35,7 +35,7 @@ static void put_part(struct xf_buf *out, const struct s3d_upload *u, size_t i)
     s3d_xml_tag_u64(out, "Size", p->size);
     if (u->sum_alg != S3D_SUM_NONE) {
         char name[32];
-        XF_AUTO_BUF b64;
+        XF_AUTO_BUF b64 = {0};
         xf_buf_init(&b64, 0);
         xf_buf_put_base64(&b64, p->sum, s3d_sum_len(u->sum_alg));
         (void)snprintf(name, sizeof(name), "Checksum%s", s3d_sum_upper(u->sum_alg));
@@ -50,7 +50,7 @@ static void parts_page(struct s3d_req *r, const struct s3d_upload *u, uint64_t m
     uint64_t n = 0;
     uint64_t last = marker;
     bool truncated = false;
-    XF_AUTO_BUF parts;
+    XF_AUTO_BUF parts = {0};
 
     xf_buf_init(&parts, 0);
     for (size_t i = (size_t)marker; i < u->cap_parts; i++) {
@@ -134,7 +134,7 @@ struct uploads_query {
 
 static void put_text(const struct uploads_query *q, struct xf_buf *out, const char *name, struct xf_str s)
 {
-    XF_AUTO_BUF enc;
+    XF_AUTO_BUF enc = {0};
 
     xf_buf_init(&enc, 0);
     if (q->encode) {
@@ -203,7 +203,7 @@ static void uploads_page(struct s3d_req *r, const struct uploads_query *q, struc
     bool truncated = false;
     bool seen = false;
     const struct s3d_upload *last = NULL;
-    XF_AUTO_BUF rows;
+    XF_AUTO_BUF rows = {0};
 
     xf_buf_init(&rows, 0);
     for (size_t i = 0; i < n; i++) {
