@@ -184,10 +184,6 @@ static enum xf_code check_endpoint(struct side *s)
     struct xf_str text = s->out->endpoint;
     if (text.len > 0) {
         struct xf_err why;
-        if (xf_str_find(text, '@', 0) != SIZE_MAX) {
-            return SIDE_FAIL(
-                s, "endpoint", "an endpoint takes no user or password; name a profile instead");
-        }
         if (xf_uri_endpoint_parse(text, &s->endpoint, &why) != XF_OK) {
             return SIDE_FAIL(s, "endpoint", "%s; write http://HOST:PORT or https://HOST", why.msg);
         }
