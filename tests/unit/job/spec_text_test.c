@@ -7,6 +7,7 @@
 #include "common/base/json.h"
 #include "tests/unit/job/spec_fx.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 
 enum { GOLDEN_MAX = 256 * 1024 };
@@ -156,6 +157,37 @@ static void the_help_is_the_golden_one(void **state)
     check_golden("help.txt", xf_buf_view(&b));
 }
 
+/* What README and examples/ tell people to write must be a job. */
+static void every_example_file_is_a_job(void **state)
+{
+    (void)state;
+    char path[4096];
+    char name[8192];
+    size_t n = 0;
+    const char *root = getenv("XF_SOURCE_DIR"); /* NOLINT(concurrency-mt-unsafe): one thread */
+    assert_non_null(root);
+    (void)snprintf(path, sizeof(path), "%s/examples", root);
+    DIR *d = opendir(path);
+    assert_non_null(d);
+    const struct dirent *e = NULL;
+    while ((e = readdir(d)) != NULL) { /* NOLINT(concurrency-mt-unsafe): one thread */
+        XF_AUTO_BUF text;
+        xf_buf_init(&text, GOLDEN_MAX);
+        (void)snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
+        if (!xf_str_ends(xf_str_c(name), XF_STR_LIT(".toml"))) {
+            continue;
+        }
+        assert_int_equal(xf_file_read(name, GOLDEN_MAX, &text, &err), XF_OK);
+        if (strstr(text.ptr, "[source]") == NULL) { /* a daemon's configuration */
+            continue;
+        }
+        xf_job_spec_free(parse_ok(text.ptr));
+        n++;
+    }
+    assert_int_equal(closedir(d), 0);
+    assert_true(n > 0);
+}
+
 static void c038_notes_say_what_a_prefix_takes_and_how_keys_map(void **state)
 {
     (void)state;
@@ -189,6 +221,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_template_is_the_golden_one_and_parses),
         cmocka_unit_test(every_example_of_the_template_is_accepted_or_needs_another),
         cmocka_unit_test(the_help_is_the_golden_one),
+        cmocka_unit_test(every_example_file_is_a_job),
         cmocka_unit_test(c038_notes_say_what_a_prefix_takes_and_how_keys_map),
     };
     bless = argc == 2 && strcmp(argv[1], "--bless") == 0;
