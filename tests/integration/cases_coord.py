@@ -146,7 +146,7 @@ def store_files(bench):
 
 
 def c093_a_forgotten_reader_costs_no_update_and_the_log_shrinks_again():
-    with Bench("c093", coord_conf='[store]\nwal_warn_bytes = "1MiB"\n') as b:
+    with Bench("c093", coord_conf='[store]\nwal_warn = "1MiB"\n') as b:
         n = 60000
         b.one.post("load", {"bucket": "src", "count": n, "size": "10", "pattern": "utf-8", "prefix": "c093/"})
         (name,) = [f for f in store_files(b) if f.endswith((".db", ".sqlite", ".sqlite3"))]
