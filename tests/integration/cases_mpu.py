@@ -67,7 +67,7 @@ def cancelled(mode):
         s.post("limits", {"latency": "put=300,copy=300"})
         s.faults(
             {"op": "AbortMultipartUpload", "nth": 1, "every": 3, "count": 4, "action": {"status": 500, "code": "InternalError"}},
-            {"op": "AbortMultipartUpload", "nth": 1, "every": 3, "count": 2, "action": {"read_cut": 0, "end": "rst"}},
+            {"op": "AbortMultipartUpload", "nth": 1, "every": 3, "count": 2, "action": {"reply_lost": True, "end": "rst"}},
             # These parts land after the abort.
             {"op": PART[mode], "nth": 10, "every": 5, "action": {"delay_ms": 1500}},
         )
