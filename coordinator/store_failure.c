@@ -80,7 +80,7 @@ enum xf_code xf_failure_add_new(struct xf_work *w,
 
 struct picked {
     int64_t id;
-    int64_t upload;
+    bool is_upload; /* it was one, or it needs parts now */
     uint32_t source_no;
     struct xf_object object;
 };
@@ -142,8 +142,10 @@ static enum xf_code pick(struct retry *r, struct xf_arena *a, struct xf_err *err
             return XF_OK;
         }
         struct picked *p = &r->rows[r->n++];
-        *p = (struct picked){
-            xf_sql_i64(st, 0), xf_sql_i64(st, 1), xf_sql_u32(st, 2), read_object(st, 4, a)};
+        *p = (struct picked){xf_sql_i64(st, 0),
+                             xf_sql_i64(st, 1) != 0 || code == XF_E_TOO_LARGE,
+                             xf_sql_u32(st, 2),
+                             read_object(st, 4, a)};
         if (code == XF_E_CHANGED) {
             p->object.etag = XF_STR_EMPTY; /* the listed form is gone: look at the source anew */
         }
@@ -172,7 +174,7 @@ static enum xf_code requeue_small(struct retry *r, struct xf_manifest_enc *e, st
 {
     for (size_t i = 0; i < r->n; i++) {
         const struct picked *p = &r->rows[i];
-        if (p->upload != 0) {
+        if (p->is_upload) {
             continue;
         }
         enum xf_code rc =
@@ -197,7 +199,7 @@ static enum xf_code requeue(struct retry *r, struct xf_err *err)
     XF_TRY(rc);
     for (size_t i = 0; i < r->n; i++) {
         const struct picked *p = &r->rows[i];
-        if (p->upload != 0) {
+        if (p->is_upload) {
             struct xf_task like = {.job = r->in->job, .pass = r->pass, .source_no = p->source_no};
             XF_TRY(xf_upload_insert(r->w, &like, &p->object, err));
         }
