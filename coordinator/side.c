@@ -38,7 +38,8 @@ enum xf_code xf_side_client(const struct xf_side_env *env,
 {
     const struct xf_creds_opts co = {.profile = side->profile,
                                      .access_key_env = side->access_key_env,
-                                     .secret_key_env = side->secret_key_env};
+                                     .secret_key_env = side->secret_key_env,
+                                     .session_token_env = side->session_token_env};
     XF_AUTO(xf_creds_source) creds = NULL;
     struct xf_s3_opts o = {
         .loop = env->loop,

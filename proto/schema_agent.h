@@ -52,7 +52,9 @@
     F(str, upload_id,   12, OPTIONAL, XF_UPLOAD_ID_MAX,   "opened") \
     F(u64, part_size,   13, OPTIONAL, UINT64_MAX,         "opened: bytes of every part but the last") \
     F(bin, attrs,       14, OPTIONAL, XF_DIGEST_MAX,      "opened: digest of the attributes") \
-    F(u32, attempts,    15, OPTIONAL, XF_OBJECT_ATTEMPTS_MAX, "uploads: tries spent on the object in this lease")
+    F(u32, attempts,    15, OPTIONAL, XF_OBJECT_ATTEMPTS_MAX, "uploads: tries spent on the object in this lease") \
+    F(u64, size,        16, OPTIONAL, UINT64_MAX,         "opened: of the source as the open saw it; 0: as listed") \
+    F(str, etag,        17, OPTIONAL, XF_ETAG_MAX,        "opened: of the source as the open saw it; empty: as listed")
 
 #define XF_MSG_ACK(F, L) \
     F(u64, task,    1, REQUIRED, UINT64_MAX,    "of the item") \
@@ -111,7 +113,8 @@
 #define XF_MSG_JOB_REPLY(F, L) \
     F(str, job,   1, REQUIRED, XF_JOB_ID_MAX, "public id") \
     F(str, spec,  2, REQUIRED, XF_SPEC_MAX,   "migrate.toml as it was submitted; names credentials, holds none") \
-    L(order, orders, 3, OPTIONAL, XF_ORDERS_MAX, "what holds for the job now")
+    L(order, orders, 3, OPTIONAL, XF_ORDERS_MAX, "what holds for the job now") \
+    F(i64, started_ms, 4, OPTIONAL, INT64_MAX,  "wall time of the job's start: what was written at the destination before is not ours")
 
 #define XF_MSG_BEAT(F, L) \
     L(item, items,     1, OPTIONAL, XF_ITEMS_MAX,   "reports; a beat renews every lease in `held`") \
