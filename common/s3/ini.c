@@ -114,6 +114,34 @@ static enum xf_code parse_line(struct parser *p, struct xf_str line, struct xf_e
     return text.ptr[0] == '[' ? parse_section(p, text, err) : parse_option(p, text, err);
 }
 
+static enum xf_code parse_all(struct parser *p, struct xf_err *err)
+{
+    struct xf_str rest = xf_buf_view(&p->out->text);
+    struct xf_str line;
+
+    if (xf_str_starts(rest, XF_STR_LIT("\xef\xbb\xbf"))) {
+        rest = xf_str_sub(rest, 3, rest.len);
+    }
+    while (xf_str_cut(&rest, '\n', &line)) {
+        p->line++;
+        XF_TRY(parse_line(p, line, err));
+    }
+    return XF_OK;
+}
+
+enum xf_code xf_ini_parse(const char *path,
+                          struct xf_str text,
+                          struct xf_str name,
+                          bool is_config,
+                          struct xf_ini_section *out,
+                          struct xf_err *err)
+{
+    struct parser p = {.path = path, .name = name, .is_config = is_config, .out = out};
+
+    xf_buf_put(&out->text, text);
+    return parse_all(&p, err);
+}
+
 enum xf_code xf_ini_read(const char *path,
                          struct xf_str name,
                          bool is_config,
@@ -121,8 +149,6 @@ enum xf_code xf_ini_read(const char *path,
                          struct xf_err *err)
 {
     struct parser p = {.path = path, .name = name, .is_config = is_config, .out = out};
-    struct xf_str rest;
-    struct xf_str line;
     enum xf_code code;
 
     xf_buf_init(&out->text, XF_CREDS_FILE_MAX_BYTES);
@@ -135,15 +161,7 @@ enum xf_code xf_ini_read(const char *path,
         err->code = XF_E_CREDS;
         return XF_E_CREDS;
     }
-    rest = xf_buf_view(&out->text);
-    if (xf_str_starts(rest, XF_STR_LIT("\xef\xbb\xbf"))) {
-        rest = xf_str_sub(rest, 3, rest.len);
-    }
-    while (xf_str_cut(&rest, '\n', &line)) {
-        p.line++;
-        XF_TRY(parse_line(&p, line, err));
-    }
-    return XF_OK;
+    return parse_all(&p, err);
 }
 
 const struct xf_ini_option *xf_ini_get(const struct xf_ini_section *section, const char *key)

@@ -36,6 +36,13 @@ enum xf_code xf_ini_read(const char *path,
                          bool is_config,
                          struct xf_ini_section *out,
                          struct xf_err *err);
+/* The same from text, which is copied; `path` is for errors. */
+enum xf_code xf_ini_parse(const char *path,
+                          struct xf_str text,
+                          struct xf_str name,
+                          bool is_config,
+                          struct xf_ini_section *out,
+                          struct xf_err *err);
 const struct xf_ini_option *xf_ini_get(const struct xf_ini_section *section, const char *key);
 void xf_ini_fini(struct xf_ini_section *section);
 #define XF_AUTO_INI __attribute__((cleanup(xf_ini_fini))) struct xf_ini_section
