@@ -734,7 +734,7 @@ static enum xf_code finish_page(struct xf_xml *x, struct xf_err *err)
                                   ? objects[x->objects.n - 1].key
                                   : x->next_marker;
         }
-        can_go_on = doc->next_token.len > 0;
+        can_go_on = doc->next_token.len > 0 || x->objects.n > 0; /* by the last key */
     } else if (doc->root == XF_XML_PARTS) {
         can_go_on = doc->next_part_marker > 0;
     } else {

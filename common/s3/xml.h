@@ -118,8 +118,8 @@ enum xf_code xf_xml_feed(struct xf_xml *xml, const char *data, size_t len, struc
 /**
  * No more bytes come: is the document whole?
  *
- * Errors: XF_E_XML  empty, cut off, or broken before. A page that is truncated and has no marker to
- * go on from, or that lacks IsTruncated, is broken too.
+ * Errors: XF_E_XML  empty, cut off, or broken before. A page that is truncated and has neither a
+ * marker nor, of a listing, a key to go on from, or that lacks IsTruncated, is broken too.
  */
 enum xf_code xf_xml_finish(struct xf_xml *xml, struct xf_err *err);
 

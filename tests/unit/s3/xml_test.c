@@ -105,6 +105,20 @@ static void old_listings_go_on_from_the_last_key(void **state)
     ASSERT_STR(doc->next_token, "m");
 }
 
+static void c020_a_page_with_keys_but_no_token_is_whole(void **state)
+{
+    struct xf_xml *x = *state;
+    const struct xf_xml_doc *doc = xf_xml_doc(x);
+
+    assert_int_equal(parse(x,
+                           "<ListBucketResult><KeyCount>1</KeyCount><IsTruncated>true</IsTruncated>"
+                           "<NextContinuationToken/><Contents><Key>a</Key></Contents>"
+                           "</ListBucketResult>"),
+                     XF_OK);
+    assert_true(doc->is_truncated);
+    assert_int_equal(doc->next_token.len, 0);
+}
+
 static void c019_incomplete_pages_are_errors(void **state)
 {
     static const char *const bad[] = {
@@ -454,6 +468,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(listings, setup, teardown),
         cmocka_unit_test_setup_teardown(old_listings_go_on_from_the_last_key, setup, teardown),
         cmocka_unit_test_setup_teardown(c019_incomplete_pages_are_errors, setup, teardown),
+        cmocka_unit_test_setup_teardown(c020_a_page_with_keys_but_no_token_is_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(c022_control_characters_in_every_form, setup, teardown),
         cmocka_unit_test_setup_teardown(any_bytes_of_a_key_survive, setup, teardown),
         cmocka_unit_test_setup_teardown(characters_by_reference_become_utf8, setup, teardown),
