@@ -468,7 +468,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(listings, setup, teardown),
         cmocka_unit_test_setup_teardown(old_listings_go_on_from_the_last_key, setup, teardown),
         cmocka_unit_test_setup_teardown(c019_incomplete_pages_are_errors, setup, teardown),
-        cmocka_unit_test_setup_teardown(c020_a_page_with_keys_but_no_token_is_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            c020_a_page_with_keys_but_no_token_is_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(c022_control_characters_in_every_form, setup, teardown),
         cmocka_unit_test_setup_teardown(any_bytes_of_a_key_survive, setup, teardown),
         cmocka_unit_test_setup_teardown(characters_by_reference_become_utf8, setup, teardown),
