@@ -1,0 +1,352 @@
+/*
+ * engine_close.c - complete an upload and prove the result; abort one until it is gone.
+ *
+ *   source -> complete -> dest -> told
+ *   abort -> parts -> (still there) abort ...;   find -> abort -> find ...   without an upload id
+ *
+ * Complete is sent only with parts 1 to N whose sizes add up to the object's, and only while the
+ * source is what was copied. A Complete whose answer was lost is judged by the destination: its
+ * etag must be the one that follows from the parts, an object of the same size is not enough.
+ */
+#include "agent/engine_int.h"
+
+#include "common/base/log.h"
+#include "common/job/spec.h"
+#include "common/s3/plan.h"
+
+enum close_state { CLOSE_SRC, CLOSE_COMPLETE, CLOSE_DST, CLOSE_N };
+
+/* ---- the parts ---- */
+
+static enum xf_code check_parts(const struct xf_op *op, struct xf_err *err)
+{
+    const struct xf_work *w = op->run->w;
+    uint64_t sum = 0;
+
+    if (w->n_done_parts != w->n_parts) {
+        return XF_FAIL(err, XF_E_PROTO, "%u of %u parts are named", w->n_done_parts, w->n_parts);
+    }
+    for (uint32_t i = 0; i < w->n_parts; i++) {
+        if (w->parts[i].part_no != i + 1 || w->parts[i].etag.len == 0) {
+            return XF_FAIL(err, XF_E_PROTO, "part %u is missing", i + 1);
+        }
+        if (w->parts[i].size > op->size - sum) {
+            return XF_FAIL(err, XF_E_PROTO, "the parts are larger than the object");
+        }
+        sum += w->parts[i].size;
+    }
+    if (sum != op->size) {
+        return XF_FAIL(err,
+                       XF_E_TRUNCATED,
+                       "the parts have %ju of %ju bytes",
+                       (uintmax_t)sum,
+                       (uintmax_t)op->size);
+    }
+    return XF_OK;
+}
+
+/* What the etag has to be; false when the parts' etags are no MD5s. */
+static bool expected_etag(const struct xf_work *w, char out[64])
+{
+    struct xf_verify_parts *v = xf_verify_parts_new();
+
+    for (uint32_t i = 0; i < w->n_done_parts; i++) {
+        xf_verify_parts_add(v, w->parts[i].etag);
+    }
+    bool known = xf_verify_parts_etag(v, out);
+    xf_verify_parts_free(v);
+    return known;
+}
+
+static bool all_seen(const struct xf_work *w)
+{
+    for (uint32_t i = 0; i < w->n_done_parts; i++) {
+        if (!w->parts[i].has_md5) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- complete ---- */
+
+static void source_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    struct xf_err err;
+
+    if (res->err.code == XF_E_NOT_FOUND) {
+        xf_upload_ended(op, XF_OUTCOME_VANISHED);
+    } else if (res->err.code != XF_OK) {
+        xf_upload_fail_res(op, res);
+    } else if (xf_op_is_changed(op, res)) {
+        xf_upload_changed(op);
+    } else if (check_parts(op, &err) != XF_OK) {
+        xf_upload_fail(op, &err, NULL, true);
+    } else {
+        op->src_is_opaque = xf_verify_is_opaque(res->attrs);
+        xf_op_go(op, CLOSE_COMPLETE);
+    }
+}
+
+static bool is_if_absent(const struct xf_op *op)
+{
+    int exists = xf_op_spec(op)->if_exists;
+
+    return exists == XF_JOB_EXISTS_SKIP || exists == XF_JOB_EXISTS_FAIL;
+}
+
+static struct xf_s3_req *complete_start(struct xf_op *op)
+{
+    const struct xf_work *w = op->run->w;
+    XF_AUTO_ARENA a = {0};
+    struct xf_xml_part *parts = xf_arena_calloc(&a, w->n_parts, sizeof(*parts));
+
+    for (uint32_t i = 0; i < w->n_parts; i++) {
+        parts[i].part_no = w->parts[i].part_no;
+        parts[i].etag = w->parts[i].etag;
+    }
+    const struct xf_s3_complete_opts o = {
+        .bucket = xf_op_bucket(op, XF_DST),
+        .key = xf_op_dst_key(op),
+        .upload_id = w->upload_id,
+        .parts = parts,
+        .n_parts = w->n_parts,
+        .object_size = op->size,
+        .if_absent = is_if_absent(op),
+    };
+    return xf_s3_complete(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
+}
+
+static void complete_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    enum xf_code code = res->err.code;
+
+    if (code == XF_OK) {
+        xf_op_keep_etag(op->dst_etag, res->etag);
+        xf_op_go(op, CLOSE_DST);
+    } else if (code == XF_E_NO_UPLOAD || code == XF_E_EXISTS || code == XF_E_NOT_FOUND) {
+        op->copy_unknown = true; /* an earlier Complete may have done it */
+        op->lost_code = code;
+        xf_op_go(op, CLOSE_DST);
+    } else {
+        xf_upload_fail_res(op, res);
+    }
+}
+
+/* ---- the destination ---- */
+
+static void copied(struct xf_op *op, const struct xf_s3_result *res, bool as_expected)
+{
+    const struct xf_work *w = op->run->w;
+    const struct xf_verify_etag src = {xf_str_c(op->etag), op->src_is_opaque};
+    const struct xf_verify_etag dst = {res->etag, xf_verify_is_opaque(res->attrs)};
+    bool is_same = xf_verify_etags(src, dst) == XF_VERIFY_SAME;
+    struct xf_result r = {
+        .outcome = XF_OUTCOME_COPIED,
+        .level = is_same || (as_expected && all_seen(w)) ? XF_LEVEL_ETAG : XF_LEVEL_SIZE,
+        .mode = XF_MODE_SERVER,
+        .size_bytes = op->size,
+        .etag = res->etag,
+        .flags = op->copy_unknown ? XF_RESULT_OWN : 0,
+    };
+    for (uint32_t i = 0; i < w->n_done_parts; i++) {
+        if (w->parts[i].has_md5 || w->parts[i].through > 0) {
+            r.mode = XF_MODE_RELAY;
+        }
+    }
+    (void)atomic_fetch_add(&op->run->e->n_objects, 1); /* a count */
+    xf_upload_outcome(op, &r);
+}
+
+/* Nobody knows the upload any more, and what is there is not its result. */
+static void not_ours(struct xf_op *op)
+{
+    struct xf_err err;
+
+    if (op->lost_code == XF_E_EXISTS && xf_op_spec(op)->if_exists == XF_JOB_EXISTS_SKIP) {
+        struct xf_result r = {.outcome = XF_OUTCOME_SKIPPED, .skip = XF_SKIP_EXISTS};
+        (void)XF_FAIL(&err, XF_E_EXISTS, "the destination object exists");
+        xf_run_fail(op->run, XF_WORK_FAILED, &err);
+        xf_upload_outcome(op, &r);
+    } else if (op->lost_code == XF_E_EXISTS) {
+        (void)XF_FAIL(&err, XF_E_EXISTS, "the destination object exists");
+        xf_upload_fail(op, &err, NULL, false);
+    } else {
+        (void)XF_FAIL(&err,
+                      XF_E_NO_UPLOAD,
+                      "the upload is gone and the destination object is not its result");
+        xf_upload_fail(op, &err, NULL, true);
+    }
+}
+
+static void dest_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    char expected[64];
+    struct xf_err err;
+    bool known = expected_etag(op->run->w, expected);
+
+    if (res->err.code == XF_E_NOT_FOUND && op->copy_unknown) {
+        not_ours(op);
+        return;
+    }
+    if (res->err.code != XF_OK && res->err.code != XF_E_NOT_FOUND) {
+        xf_upload_fail_res(op, res);
+        return;
+    }
+    bool is_there = res->err.code == XF_OK;
+    bool is_opaque = is_there && xf_verify_is_opaque(res->attrs);
+    bool is_equal = is_there && known && xf_plan_etag_eq(res->etag, xf_str_c(expected));
+
+    if (op->copy_unknown) {
+        if (is_equal && res->size == op->size) {
+            XF_INFO("upload.completed_unheard", xf_f_u64("task", op->run->w->task));
+            copied(op, res, true);
+        } else {
+            not_ours(op);
+        }
+    } else if (is_there && res->size == op->size && (is_equal || !known || is_opaque)) {
+        copied(op, res, is_equal);
+    } else {
+        (void)XF_FAIL(&err,
+                      XF_E_CHECKSUM,
+                      "after Complete the destination has %ju of %ju bytes, etag '%.*s' for '%s'",
+                      (uintmax_t)(is_there ? res->size : 0),
+                      (uintmax_t)op->size,
+                      XF_STR_ARG(res->etag),
+                      known ? expected : "?");
+        xf_upload_fail(op, &err, NULL, true);
+    }
+}
+
+#define ON(state) XF_TO(CLOSE_##state)
+/* clang-format off */
+static const struct xf_step close_steps[CLOSE_N] = {
+    [CLOSE_SRC]      = {"close_source", XF_SRC, 0, ON(COMPLETE), xf_upload_head_source, source_done},
+    [CLOSE_COMPLETE] = {"complete",     XF_DST, XF_STEP_WRITE, ON(DST), complete_start, complete_done},
+    [CLOSE_DST]      = {"close_dest",   XF_DST, 0, 0, xf_upload_head_dest, dest_done},
+};
+/* clang-format on */
+#undef ON
+
+void xf_close_begin(struct xf_run *run)
+{
+    struct xf_op *op = xf_upload_op(run, close_steps, CLOSE_N);
+
+    if (op != NULL) {
+        xf_op_go(op, CLOSE_SRC);
+    }
+}
+
+/* ---- abort ---- */
+
+enum abort_state { ABORT_ABORT, ABORT_PARTS, ABORT_FIND, ABORT_FOUND, ABORT_N };
+enum { ABORT_ROUNDS = 20, FIND_ROUNDS = 1000 };
+
+static void abort_over(struct xf_op *op)
+{
+    op->run->n_open = 0;
+    xf_op_end(op);
+}
+
+static void abort_failed(struct xf_op *op, const struct xf_err *err)
+{
+    bool is_final = xf_code_class(err->code) == XF_CLASS_FATAL;
+
+    xf_run_fail(op->run, is_final ? XF_WORK_FAILED : XF_WORK_RETRY, err);
+    xf_op_end(op);
+}
+
+static struct xf_s3_upload_opts own_upload(const struct xf_op *op)
+{
+    return (struct xf_s3_upload_opts){
+        .bucket = xf_op_bucket(op, XF_DST),
+        .key = xf_op_dst_key(op),
+        .upload_id = op->run->w->upload_id,
+    };
+}
+
+static struct xf_s3_req *abort_start(struct xf_op *op)
+{
+    const struct xf_s3_upload_opts o = own_upload(op);
+
+    return xf_s3_abort(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
+}
+
+static bool is_gone(const struct xf_s3_result *res)
+{
+    return res->err.code == XF_E_NO_UPLOAD || res->err.code == XF_E_NOT_FOUND;
+}
+
+static void abort_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    if (is_gone(res)) {
+        abort_over(op);
+    } else if (res->err.code != XF_OK) {
+        abort_failed(op, &res->err);
+    } else {
+        xf_op_go(op, ABORT_PARTS);
+    }
+}
+
+static struct xf_s3_req *parts_start(struct xf_op *op)
+{
+    const struct xf_s3_upload_opts o = own_upload(op);
+
+    return xf_s3_list_parts(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
+}
+
+static void parts_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    struct xf_err err;
+
+    if (is_gone(res)) {
+        abort_over(op);
+    } else if (++op->rounds >= ABORT_ROUNDS) {
+        (void)XF_FAIL(&err, XF_E_BUSY, "the upload is still there after %u aborts", op->rounds);
+        abort_failed(op, &err);
+    } else {
+        op->tries = op->rounds < 2 ? 0 : 1; /* waits a little, spends nothing */
+        (void)xf_op_retry(op, ABORT_ABORT, -1); /* always has a try left here */
+    }
+}
+
+static void find_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    if (res->err.code != XF_OK) {
+        abort_failed(op, &res->err);
+    } else if (xf_upload_take_found(op, res) && op->rounds++ < FIND_ROUNDS) {
+        xf_op_go(op, ABORT_FOUND);
+    } else if (xf_upload_has_more_found(op)) {
+        xf_op_go(op, ABORT_FIND);
+    } else {
+        abort_over(op);
+    }
+}
+
+static void found_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    if (res->err.code == XF_OK || is_gone(res)) {
+        xf_op_go(op, ABORT_FIND);
+    } else {
+        abort_failed(op, &res->err);
+    }
+}
+
+#define ON(state) XF_TO(ABORT_##state)
+/* clang-format off */
+static const struct xf_step abort_steps[ABORT_N] = {
+    [ABORT_ABORT] = {"abort",       XF_DST, XF_STEP_WRITE, ON(PARTS), abort_start, abort_done},
+    [ABORT_PARTS] = {"abort_parts", XF_DST, 0, ON(ABORT), parts_start, parts_done},
+    [ABORT_FIND]  = {"abort_find",  XF_DST, 0, ON(FOUND), xf_upload_find, find_done},
+    [ABORT_FOUND] = {"abort_found", XF_DST, XF_STEP_WRITE, ON(FIND), xf_upload_abort_found, found_done},
+};
+/* clang-format on */
+
+void xf_abort_begin(struct xf_run *run)
+{
+    struct xf_op *op = xf_upload_op(run, abort_steps, ABORT_N);
+
+    if (op != NULL) {
+        xf_op_go(op, run->w->upload_id.len > 0 ? ABORT_ABORT : ABORT_FIND);
+    }
+}

@@ -1,0 +1,345 @@
+/*
+ * engine_int.h - inside the engine: runs, operations, step tables. Only engine*.c include it.
+ *
+ * A run is a work being done. An op is one thing of it that has a life of its own: an object, a
+ * part, a step of an upload, the look over the destination. An op's life is a table of steps; a
+ * step is one request (or a streamed pair), with the function that starts it, the one that takes
+ * its answer, and the steps that may follow.
+ */
+#ifndef XF_AGENT_ENGINE_INT_H
+#define XF_AGENT_ENGINE_INT_H
+
+#include "agent/engine.h"
+#include "agent/limit.h"
+#include "agent/pool.h"
+#include "agent/verify.h"
+#include "common/base/fsm.h"
+#include "common/s3/client.h"
+
+#include <stdatomic.h>
+
+struct xf_op;
+struct xf_scan;
+struct xf_stream;
+
+enum xf_side { XF_SRC, XF_DST, XF_SIDE_N };
+
+enum xf_step_flags {
+    XF_STEP_WRITE = 1,     /* not started after the fence */
+    XF_STEP_BOTH = 2,      /* needs a permit of either side */
+    XF_STEP_OWN_RETRY = 4, /* `done` sees errors of class RETRY too */
+    XF_STEP_IS_SCAN = 8    /* tells nothing about an object: failing it fails nothing */
+};
+
+struct xf_step {
+    const char *name;
+    enum xf_side side;
+    unsigned flags;
+    uint32_t to; /* XF_TO() of the steps that may follow; itself always may */
+    /* Start the request; its answer goes to xf_op_reply(). NULL: the op is passive here. */
+    struct xf_s3_req *(*start)(struct xf_op *op);
+    void (*done)(struct xf_op *op, const struct xf_s3_result *res);
+};
+
+/* A job on this engine. */
+struct xf_ejob {
+    struct xf_list node;
+    struct xf_work_job *job;
+    struct xf_s3 *s3[XF_SIDE_N];
+    struct xf_limit *limit[XF_SIDE_N];
+    char *region[XF_SIDE_N]; /* learnt from a redirect; NULL: as the spec says */
+    struct xf_list parked;   /* ops that wait while the job is held */
+    unsigned n_runs;
+    bool is_held;
+};
+
+struct xf_run {
+    struct xf_list node;
+    struct xf_engine *e;
+    struct xf_ejob *ej;
+    struct xf_work *w; /* NULL: a probe */
+    struct xf_list ops;
+    unsigned n_ops;
+    uint32_t n_open;      /* objects or parts without an outcome; of an upload's step 1 */
+    uint32_t next;        /* of what is to begin */
+    bool has_more;        /* something is to begin */
+    bool is_stopping;     /* with `stop` */
+    enum xf_engine_stop stop;
+    bool is_failed;       /* `end` is set: stop the others and end */
+    struct xf_scan *scan; /* NULL: none */
+    struct xf_work_end end;
+    struct xf_result result; /* uploads: the object's; strings in the work's arena */
+    uint32_t tries;          /* uploads: most tries of one op */
+};
+
+struct xf_op {
+    struct xf_list node;
+    struct xf_run *run;
+    const struct xf_step *steps;
+    unsigned n_steps;
+    unsigned state;
+    uint32_t idx; /* of the object, or of the part in its range */
+
+    struct xf_s3_req *req;
+    struct xf_timer timer; /* wait before another try */
+    struct xf_limit_want want;
+    enum xf_side want_side;
+    struct xf_list parked;
+    struct xf_pool_want pool_want;
+    struct xf_pool_buf buf;
+    struct xf_stream *stream;
+    int64_t asked_ms;
+    bool has_permit[XF_SIDE_N];
+    bool is_cancelled;
+
+    /* what it knows */
+    const struct xf_object *obj; /* as listed */
+    struct xf_buf dst_key;
+    char etag[XF_WORK_ETAG_MAX]; /* of the source as it is now */
+    uint64_t size;
+    int64_t mtime_ms;
+    char dst_etag[XF_WORK_ETAG_MAX];
+    uint64_t dst_size;
+    unsigned char md5[16]; /* of the bytes that went through */
+    struct xf_s3_attrs *attrs;
+    struct xf_buf tags;
+    uint64_t through;
+    uint64_t got; /* bytes of the present GET */
+    unsigned after_tags;
+    uint32_t tries; /* spent beyond the first */
+    uint32_t replans;
+    uint32_t flags; /* of enum xf_result_flag */
+    bool has_md5;
+    bool maybe_done;     /* a write of this op may have been done without an answer */
+    bool copy_unknown;   /* a copy gave an answer that proves nothing */
+    bool src_is_opaque;  /* etags of that side are no MD5s */
+    bool dst_is_opaque;
+    bool no_copy;        /* this one goes by relay */
+    bool no_tags;        /* the service does not let us write or read them */
+    bool is_changed;     /* etag and size are not the listed ones */
+    bool was_denied;     /* a server-side copy of it was */
+    bool has_tags;       /* were read */
+    enum xf_mode mode;
+
+    /* parts */
+    uint32_t part_no;
+    uint64_t offset;
+    uint64_t len;
+    /* uploads */
+    struct xf_buf upload_id;
+    struct xf_buf marker; /* of a listing of uploads */
+    struct xf_buf marker_id;
+    unsigned rounds;
+    enum xf_code lost_code; /* of a Complete that may have been done before */
+};
+
+struct xf_engine {
+    struct xf_loop *loop;
+    struct xf_http *http;
+    const struct xf_clock *clock;
+    struct xf_pool *pool;
+    struct xf_rng rng;
+    struct xf_engine_events ev;
+    enum xf_code (*creds)(void *arg,
+                          const struct xf_job_side *side,
+                          struct xf_creds_source **out,
+                          struct xf_err *err);
+    void *creds_arg;
+    struct xf_metrics *metrics;
+    unsigned max_objects;
+    unsigned max_in_flight;
+    struct xf_list jobs;
+    struct xf_list runs;
+    unsigned n_ops;
+    struct xf_timer pump;
+    _Atomic int64_t fence_ms;
+    _Atomic uint64_t n_objects;
+    _Atomic uint64_t n_bytes;
+    _Atomic uint64_t n_through;
+    _Atomic uint64_t n_throttled;
+    _Atomic uint64_t n_retries;
+    _Atomic uint32_t n_in_flight;
+};
+
+/* ---- engine.c ---- */
+
+/** A new op of the run, in no state yet. */
+struct xf_op *xf_op_new(struct xf_run *run, const struct xf_step *steps, unsigned n_steps);
+/** Go to a step: wait for permits, then start it. The table must allow it. */
+void xf_op_go(struct xf_op *op, unsigned state);
+/** The answer of the step's request; for the `done` of xf_s3_*(). `arg` is the op. */
+void xf_op_reply(void *arg, const struct xf_s3_result *res);
+/** Spend a try and go to `state` after a wait; false when none is left (the op is untouched). */
+bool xf_op_retry(struct xf_op *op, unsigned state, int64_t retry_after_ms);
+/** The wait is over; what op->timer calls. */
+void xf_op_on_timer(struct xf_timer *t);
+/** Reserve `size` bytes of the pool in op->buf, then go to `state`. */
+void xf_op_go_with_buf(struct xf_op *op, size_t size, unsigned state);
+/** The op is over; frees it. */
+void xf_op_end(struct xf_op *op);
+/** The whole run ends like this (once): the first call wins, everything else of it is cancelled. */
+void xf_run_fail(struct xf_run *run, enum xf_work_how how, const struct xf_err *err);
+/** Uploads: keep the object's outcome for the end. Strings are copied. */
+void xf_run_set_result(struct xf_run *run, const struct xf_result *r);
+/** Something may begin now. */
+void xf_engine_pump(struct xf_engine *e);
+/** Told once a job and fact. */
+void xf_engine_note(struct xf_run *run, enum xf_work_fact fact, const char *code, const char *text);
+/** What an answer says about load. */
+enum xf_limit_how xf_op_how(const struct xf_s3_result *res);
+/** Give the op's permit of that side back early. */
+void xf_op_give(struct xf_op *op, enum xf_side side, enum xf_limit_how how, int64_t retry_after_ms);
+
+/* ---- engine_job.c ---- */
+/** The job on this engine: *out is always set; on an error it has no clients. */
+XF_MUST_CHECK enum xf_code xf_ejob_get(struct xf_engine *e,
+                                       struct xf_work_job *job,
+                                       struct xf_ejob **out,
+                                       struct xf_err *err);
+struct xf_ejob *xf_ejob_find(struct xf_engine *e, const struct xf_work_job *job);
+void xf_ejob_free(struct xf_engine *e, struct xf_ejob *ej);
+/** Make the side's client again, signed for another region; nothing of it may be in flight. */
+XF_MUST_CHECK enum xf_code xf_ejob_set_region(
+    struct xf_engine *e, struct xf_ejob *ej, enum xf_side side, struct xf_str region, struct xf_err *err);
+struct xf_s3 *xf_op_s3(const struct xf_op *op, enum xf_side side);
+struct xf_str xf_op_bucket(const struct xf_op *op, enum xf_side side);
+struct xf_str xf_op_dst_key(const struct xf_op *op);
+const struct xf_job_spec *xf_op_spec(const struct xf_op *op);
+/** Storage class to write: the job's, or the listed one when it is not STANDARD; may be empty. */
+struct xf_str xf_op_class(const struct xf_op *op);
+/** May bytes go from side to side without us, for objects (or parts)? */
+bool xf_op_may_copy(const struct xf_op *op, bool part);
+/** May an op of the job fall back from server copy to relay? */
+bool xf_op_may_relay(const struct xf_op *op);
+/** Fill the fields of an op for an object as listed, and map its key. */
+XF_MUST_CHECK enum xf_code
+xf_op_set_object(struct xf_op *op, const struct xf_object *obj, struct xf_err *err);
+void xf_op_keep_etag(char to[XF_WORK_ETAG_MAX], struct xf_str etag);
+/** What the source has now, from a HEAD or GET. */
+void xf_op_renew(struct xf_op *op, const struct xf_s3_result *head);
+bool xf_op_is_changed(const struct xf_op *op, const struct xf_s3_result *head);
+/** The op's source as the option of a copy. */
+struct xf_s3_source xf_op_source(const struct xf_op *op);
+/** Attributes to write with a request; NULL: none. */
+const struct xf_s3_attrs *xf_op_attrs(const struct xf_op *op);
+
+/* ---- engine_object.c: one small object ---- */
+enum xf_small {
+    XF_SMALL_RECHECK, /* HEAD source: what should be there */
+    XF_SMALL_LOOK,    /* HEAD destination: what is there */
+    XF_SMALL_ASK,     /* HEAD source: archived? attributes? the etag when the listing had none */
+    XF_SMALL_COPY,
+    XF_SMALL_COPY_DST, /* HEAD destination after a copy */
+    XF_SMALL_COPY_SRC, /* HEAD source after a copy */
+    XF_SMALL_GONE,     /* HEAD source after a 404 */
+    XF_SMALL_RENEW,    /* HEAD source after a 412 */
+    XF_SMALL_GET,
+    XF_SMALL_TAGS,
+    XF_SMALL_PUT,
+    XF_SMALL_STREAM,
+    XF_SMALL_PUT_DST, /* HEAD destination after a put */
+    XF_SMALL_N
+};
+extern const struct xf_step xf_small_steps[XF_SMALL_N];
+void xf_small_begin(struct xf_run *run, uint32_t idx);
+/** The destination's state is known (absent: NULL): skip, or go on to the transfer. */
+void xf_small_decide(struct xf_op *op, const struct xf_verify_side *dest);
+/** Copy or relay, as the job and the facts allow. */
+void xf_small_transfer(struct xf_op *op);
+void xf_small_copied(struct xf_op *op, enum xf_level level);
+void xf_small_fail(struct xf_op *op, const struct xf_s3_result *res);
+void xf_small_fail_err(struct xf_op *op, const struct xf_err *err, bool retryable);
+void xf_small_outcome(struct xf_op *op, struct xf_result *r);
+/** The source is another than planned: look again, a bounded number of times. */
+void xf_small_replan(struct xf_op *op);
+/** Spend a try on `state`, or fail with this error. */
+void xf_small_retry(struct xf_op *op, unsigned state, const struct xf_err *err);
+
+/* ---- engine_copy.c ---- */
+struct xf_s3_req *xf_copy_start(struct xf_op *op);
+void xf_copy_done(struct xf_op *op, const struct xf_s3_result *res);
+void xf_copy_dst_done(struct xf_op *op, const struct xf_s3_result *res);
+void xf_copy_src_done(struct xf_op *op, const struct xf_s3_result *res);
+
+/* ---- engine_relay.c ---- */
+void xf_relay_begin(struct xf_op *op);
+struct xf_s3_req *xf_relay_get(struct xf_op *op);
+void xf_relay_get_done(struct xf_op *op, const struct xf_s3_result *res);
+struct xf_s3_req *xf_relay_tags(struct xf_op *op);
+void xf_relay_tags_done(struct xf_op *op, const struct xf_s3_result *res);
+struct xf_s3_req *xf_relay_put(struct xf_op *op);
+void xf_relay_put_done(struct xf_op *op, const struct xf_s3_result *res);
+struct xf_s3_req *xf_relay_stream(struct xf_op *op);
+void xf_relay_put_dst_done(struct xf_op *op, const struct xf_s3_result *res);
+/** After attributes are known: tags when wanted, else straight on. */
+void xf_relay_after_attrs(struct xf_op *op, unsigned next);
+/** Whether tags have to be asked for, by what a head or get said. */
+bool xf_op_wants_tags(const struct xf_op *op, const struct xf_s3_attrs *attrs);
+/** Take an answer of GetObjectTagging: false when the op has to fail with res. */
+bool xf_op_take_tags(struct xf_op *op, const struct xf_s3_result *res);
+void xf_op_drop_tags(struct xf_op *op);
+/** All of a PUT but its body. */
+void xf_relay_put_opts(const struct xf_op *op, struct xf_s3_put_opts *o);
+/** Start a GET of the op's range into op->buf, hashing. */
+struct xf_s3_req *xf_relay_get_range(struct xf_op *op, uint64_t offset, uint64_t len);
+/** Check the buffer that a GET filled; XF_OK, or what is wrong. Sets op->md5. */
+XF_MUST_CHECK enum xf_code xf_relay_check(struct xf_op *op, uint64_t want, bool whole, struct xf_err *err);
+
+/* ---- engine_stream.c: GET into PUT through a ring ---- */
+struct xf_stream_opts {
+    struct xf_op *op;
+    uint64_t offset;
+    uint64_t len;
+    bool is_part; /* UploadPart of op->part_no, else PutObject */
+    bool has_md5; /* of the bytes, known before: op->md5 */
+};
+/** Both requests; the op's reply comes when both ended. */
+struct xf_s3_req *xf_stream_start(const struct xf_stream_opts *o);
+void xf_stream_cancel(struct xf_stream *s);
+void xf_stream_free(struct xf_stream *s);
+#define XF_STREAM_RING ((size_t)1 << 20)
+
+/* ---- engine_scan.c: what is there already, over a batch's key range ---- */
+void xf_scan_begin(struct xf_run *run); /* sets run->scan when the job wants it */
+void xf_scan_free(struct xf_scan *s);
+/** Is the answer for this object known? The run is pumped when more are. */
+bool xf_scan_is_ready(const struct xf_scan *s, uint32_t idx);
+enum xf_scan_answer {
+    XF_SCAN_ABSENT,
+    XF_SCAN_THERE, /* *out is set; its etag lives until the scan is freed */
+    XF_SCAN_ASK    /* HEAD it */
+};
+enum xf_scan_answer xf_scan_ask(const struct xf_scan *s, uint32_t idx, struct xf_verify_side *out);
+
+/* ---- engine_parts.c, engine_open.c, engine_close.c, engine_probe.c ---- */
+void xf_parts_begin(struct xf_run *run, uint32_t idx);
+void xf_open_begin(struct xf_run *run);
+void xf_close_begin(struct xf_run *run);
+void xf_abort_begin(struct xf_run *run);
+void xf_probe_begin(struct xf_run *run);
+
+/* ---- engine_upload.c: what the steps of an upload share ---- */
+/** An op for the work's one object; NULL when it cannot be: told. */
+struct xf_op *xf_upload_op(struct xf_run *run, const struct xf_step *steps, unsigned n_steps);
+/** End the run with this outcome of the object. */
+void xf_upload_outcome(struct xf_op *op, struct xf_result *r);
+void xf_upload_ended(struct xf_op *op, enum xf_outcome outcome); /* vanished, archived */
+void xf_upload_changed(struct xf_op *op);
+/** End it as failed. res may be NULL. */
+void xf_upload_fail(struct xf_op *op,
+                    const struct xf_err *err,
+                    const struct xf_s3_result *res,
+                    bool retryable);
+void xf_upload_fail_res(struct xf_op *op, const struct xf_s3_result *res);
+/** Spend a try on `state`, or fail with this error. */
+void xf_upload_retry(struct xf_op *op, unsigned state, const struct xf_err *err);
+struct xf_s3_req *xf_upload_head_source(struct xf_op *op);
+struct xf_s3_req *xf_upload_head_dest(struct xf_op *op);
+/** One page of uploads: those of the op's key that began at or after the intent. */
+struct xf_s3_req *xf_upload_find(struct xf_op *op);
+/** Takes the first match into op->upload_id; true when there was one. */
+bool xf_upload_take_found(struct xf_op *op, const struct xf_s3_result *res);
+bool xf_upload_has_more_found(const struct xf_op *op); /* another page may hold some */
+struct xf_s3_req *xf_upload_abort_found(struct xf_op *op);
+
+#endif

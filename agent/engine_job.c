@@ -1,0 +1,273 @@
+/* engine_job.c - a job on one engine: its two clients and limits, and what ops ask about it. */
+#include "agent/engine_int.h"
+
+#include "common/base/log.h"
+#include "common/job/spec.h"
+#include "common/s3/creds.h"
+#include "common/s3/plan.h"
+
+#include <stdio.h>
+
+static const char *const side_names[XF_SIDE_N] = {"source", "destination"};
+
+static enum xf_code default_creds(const struct xf_job_side *side,
+                                  struct xf_creds_source **out,
+                                  struct xf_err *err)
+{
+    const struct xf_creds_opts opts = {
+        .profile = side->profile,
+        .access_key_env = side->access_key_env,
+        .secret_key_env = side->secret_key_env,
+    };
+    return xf_creds_source_new(&opts, out, err);
+}
+
+/* The spec's region, else the credentials' (AWS), else us-east-1. */
+static enum xf_code find_region(const struct xf_job_side *side,
+                                const char *learnt,
+                                struct xf_creds_source *creds,
+                                struct xf_buf *out,
+                                struct xf_err *err)
+{
+    if (learnt != NULL) {
+        xf_buf_put_c(out, learnt);
+    } else if (side->region.len > 0) {
+        xf_buf_put(out, side->region);
+    } else {
+        XF_TRY(xf_creds_region(creds, out, err));
+    }
+    if (out->len == 0) {
+        xf_buf_put_c(out, "us-east-1");
+    }
+    return XF_OK;
+}
+
+static enum xf_code open_side(struct xf_engine *e,
+                              const struct xf_ejob *ej,
+                              enum xf_side no,
+                              struct xf_s3 **out,
+                              struct xf_err *err)
+{
+    const struct xf_job_spec *spec = ej->job->spec;
+    const struct xf_job_side *side = no == XF_SRC ? &spec->source : &spec->destination;
+    XF_AUTO(xf_creds_source) creds = NULL;
+    XF_AUTO_BUF region = {0};
+    struct xf_s3_opts o = {.loop = e->loop, .http = e->http, .requester_pays = side->requester_pays};
+
+    XF_TRY(e->creds != NULL ? e->creds(e->creds_arg, side, &creds, err)
+                            : default_creds(side, &creds, err));
+    XF_TRY(find_region(side, ej->region[no], creds, &region, err));
+    if (side->endpoint.len > 0) {
+        XF_TRY(xf_uri_endpoint_parse(side->endpoint, &o.endpoint, err));
+    } else {
+        XF_TRY(xf_uri_endpoint_aws(xf_buf_view(&region), &o.endpoint, err));
+    }
+    o.region = xf_buf_view(&region);
+    o.style = side->is_path_style ? XF_URI_STYLE_PATH : XF_URI_STYLE_AUTO;
+    o.creds = XF_STEAL(creds);
+    return xf_s3_new(&o, out, err);
+}
+
+struct xf_ejob *xf_ejob_find(struct xf_engine *e, const struct xf_work_job *job)
+{
+    XF_LIST_FOREACH(node, &e->jobs) {
+        struct xf_ejob *ej = XF_CONTAINER_OF(node, struct xf_ejob, node);
+        if (ej->job == job) {
+            return ej;
+        }
+    }
+    return NULL;
+}
+
+static struct xf_ejob *ejob_new(struct xf_engine *e, struct xf_work_job *job)
+{
+    struct xf_ejob *ej = xf_xcalloc(1, sizeof(*ej));
+    uint64_t wanted = job->spec->in_flight > 0 ? (uint64_t)job->spec->in_flight : e->max_in_flight;
+
+    ej->job = xf_work_job_ref(job);
+    xf_list_init(&ej->parked);
+    for (int side = 0; side < XF_SIDE_N; side++) {
+        ej->limit[side] = xf_limit_new(&(struct xf_limit_opts){
+            .loop = e->loop,
+            .rng = &e->rng,
+            .name = side_names[side],
+            .max = wanted < e->max_in_flight ? (unsigned)wanted : e->max_in_flight,
+        });
+    }
+    xf_list_push_back(&e->jobs, &ej->node);
+    return ej;
+}
+
+enum xf_code xf_ejob_get(struct xf_engine *e,
+                         struct xf_work_job *job,
+                         struct xf_ejob **out,
+                         struct xf_err *err)
+{
+    struct xf_ejob *ej = xf_ejob_find(e, job);
+
+    if (ej == NULL) {
+        ej = ejob_new(e, job);
+    }
+    *out = ej;
+    for (int side = 0; side < XF_SIDE_N; side++) {
+        if (ej->s3[side] == NULL && open_side(e, ej, (enum xf_side)side, &ej->s3[side], err) != XF_OK) {
+            return XF_WRAP(err, "%s", side_names[side]);
+        }
+    }
+    return XF_OK;
+}
+
+enum xf_code xf_ejob_set_region(struct xf_engine *e,
+                                struct xf_ejob *ej,
+                                enum xf_side side,
+                                struct xf_str region,
+                                struct xf_err *err)
+{
+    struct xf_s3 *fresh = NULL;
+
+    xf_xfree(ej->region[side]);
+    ej->region[side] = xf_str_dup(region);
+    XF_TRY(open_side(e, ej, side, &fresh, err));
+    xf_s3_free(ej->s3[side]);
+    ej->s3[side] = fresh;
+    return XF_OK;
+}
+
+void xf_ejob_free(struct xf_engine *e, struct xf_ejob *ej)
+{
+    (void)e;
+    XF_ASSERT(ej->n_runs == 0);
+    xf_list_remove(&ej->node);
+    for (int side = 0; side < XF_SIDE_N; side++) {
+        xf_s3_free(ej->s3[side]);
+        xf_limit_free(ej->limit[side]);
+        xf_xfree(ej->region[side]);
+    }
+    xf_work_job_unref(ej->job);
+    xf_xfree(ej);
+}
+
+/* ---- what ops ask ---- */
+
+struct xf_s3 *xf_op_s3(const struct xf_op *op, enum xf_side side)
+{
+    return op->run->ej->s3[side];
+}
+
+const struct xf_job_spec *xf_op_spec(const struct xf_op *op)
+{
+    return op->run->ej->job->spec;
+}
+
+struct xf_str xf_op_bucket(const struct xf_op *op, enum xf_side side)
+{
+    const struct xf_job_spec *spec = xf_op_spec(op);
+    const struct xf_job_side *s = side == XF_SRC ? &spec->source : &spec->destination;
+
+    return s->urls[op->run->w->manifest.source_no].bucket;
+}
+
+struct xf_str xf_op_dst_key(const struct xf_op *op)
+{
+    return xf_buf_view(&op->dst_key);
+}
+
+struct xf_str xf_op_class(const struct xf_op *op)
+{
+    const struct xf_job_spec *spec = xf_op_spec(op);
+
+    if (spec->destination.storage_class.len > 0) {
+        return spec->destination.storage_class;
+    }
+    return xf_str_eq_c(op->obj->storage_class, "STANDARD") ? XF_STR_EMPTY : op->obj->storage_class;
+}
+
+static enum xf_job_mode mode_of(const struct xf_op *op)
+{
+    switch (atomic_load(&op->run->ej->job->order_mode)) {
+    case XF_MODE_SERVER: return XF_JOB_MODE_SERVER;
+    case XF_MODE_RELAY: return XF_JOB_MODE_RELAY;
+    default: return (enum xf_job_mode)xf_op_spec(op)->mode;
+    }
+}
+
+bool xf_op_may_relay(const struct xf_op *op)
+{
+    return mode_of(op) != XF_JOB_MODE_SERVER;
+}
+
+bool xf_op_may_copy(const struct xf_op *op, bool part)
+{
+    const struct xf_work_job *job = op->run->ej->job;
+    enum xf_job_mode mode = mode_of(op);
+
+    if (mode == XF_JOB_MODE_RELAY || !job->is_same_service) {
+        return false;
+    }
+    if (mode == XF_JOB_MODE_SERVER) {
+        return true;
+    }
+    return !op->no_copy && !xf_work_job_knows(job, part ? XF_FACT_NO_PART_COPY : XF_FACT_NO_COPY);
+}
+
+void xf_op_keep_etag(char to[XF_WORK_ETAG_MAX], struct xf_str etag)
+{
+    struct xf_str bare = xf_plan_etag_bare(etag);
+
+    if (bare.len >= XF_WORK_ETAG_MAX) {
+        bare.len = 0; /* not S3's: as good as unknown */
+    }
+    memcpy(to, bare.ptr != NULL ? bare.ptr : "", bare.len);
+    to[bare.len] = '\0';
+}
+
+enum xf_code xf_op_set_object(struct xf_op *op, const struct xf_object *obj, struct xf_err *err)
+{
+    const struct xf_job_spec *spec = xf_op_spec(op);
+    uint32_t no = op->run->w->manifest.source_no;
+
+    op->obj = obj;
+    op->size = obj->size;
+    op->mtime_ms = obj->mtime_ms;
+    xf_op_keep_etag(op->etag, obj->etag);
+    if (!xf_str_starts(obj->key, spec->source.urls[no].prefix)) {
+        return XF_FAIL(err, XF_E_PROTO, "the key is not below the job's url");
+    }
+    return xf_job_spec_map_key(spec, no, obj->key, &op->dst_key, err);
+}
+
+bool xf_op_is_changed(const struct xf_op *op, const struct xf_s3_result *head)
+{
+    return head->size != op->size || !xf_plan_etag_eq(head->etag, xf_str_c(op->etag));
+}
+
+void xf_op_renew(struct xf_op *op, const struct xf_s3_result *head)
+{
+    bool had_etag = op->etag[0] != '\0';
+
+    if (xf_op_is_changed(op, head) && (had_etag || head->size != op->size)) {
+        op->is_changed = true;
+        op->flags |= XF_RESULT_CHANGED;
+    }
+    xf_op_keep_etag(op->etag, head->etag);
+    op->size = head->size;
+    if (head->modified_ms != 0) {
+        op->mtime_ms = head->modified_ms;
+    }
+    op->src_is_opaque = xf_verify_is_opaque(head->attrs);
+}
+
+struct xf_s3_source xf_op_source(const struct xf_op *op)
+{
+    return (struct xf_s3_source){
+        .bucket = xf_op_bucket(op, XF_SRC),
+        .key = op->obj->key,
+        .version_id = op->obj->version_id,
+        .if_match = xf_str_c(op->etag),
+    };
+}
+
+const struct xf_s3_attrs *xf_op_attrs(const struct xf_op *op)
+{
+    return xf_op_spec(op)->metadata ? op->attrs : NULL;
+}

@@ -1,0 +1,276 @@
+/*
+ * engine_relay.c - GET on one side, PUT on the other, for one small object.
+ *
+ * Up to 16 MiB the bytes wait in a buffer of the pool: their number and their MD5 are checked
+ * before anything is sent, so a short or damaged body is never stored. Larger ones stream
+ * (engine_stream.c) with the MD5 that the source's etag promises.
+ */
+#include "agent/engine_int.h"
+
+#include "common/base/hash.h"
+#include "common/base/log.h"
+#include "common/job/spec.h"
+#include "common/s3/plan.h"
+
+void xf_relay_begin(struct xf_op *op)
+{
+    op->mode = XF_MODE_RELAY;
+    if (op->size <= XF_POOL_BUF_MAX) {
+        xf_op_go_with_buf(op, (size_t)op->size, XF_SMALL_GET);
+    } else if (op->attrs == NULL) {
+        xf_op_go(op, XF_SMALL_ASK);
+    } else {
+        xf_relay_after_attrs(op, XF_SMALL_STREAM);
+    }
+}
+
+/* ---- GET ---- */
+
+static enum xf_http_flow on_data(void *arg, const char *data, size_t len)
+{
+    struct xf_op *op = arg;
+
+    if (op->got <= op->buf.size && len <= op->buf.size - op->got) {
+        memcpy(op->buf.ptr + op->got, data, len);
+    }
+    op->got += len; /* more than there is room for: the check sees it */
+    return XF_HTTP_GO;
+}
+
+struct xf_s3_req *xf_relay_get_range(struct xf_op *op, uint64_t offset, uint64_t len)
+{
+    const struct xf_s3_get_opts o = {
+        .bucket = xf_op_bucket(op, XF_SRC),
+        .key = op->obj->key,
+        .version_id = op->obj->version_id,
+        .if_match = xf_str_c(op->etag),
+        .object_size = op->size,
+        .offset = offset,
+        .len = len,
+        .sink = {.on_data = on_data, .arg = op},
+    };
+    op->got = 0;
+    return xf_s3_get(xf_op_s3(op, XF_SRC), &o, xf_op_reply, op);
+}
+
+struct xf_s3_req *xf_relay_get(struct xf_op *op)
+{
+    return xf_relay_get_range(op, 0, 0);
+}
+
+enum xf_code xf_relay_check(struct xf_op *op, uint64_t want, bool whole, struct xf_err *err)
+{
+    const struct xf_verify_etag source = {xf_str_c(op->etag), op->src_is_opaque};
+
+    if (op->got != want) {
+        return XF_FAIL(err,
+                       XF_E_TRUNCATED,
+                       "got %ju of %ju bytes",
+                       (uintmax_t)op->got,
+                       (uintmax_t)want);
+    }
+    xf_md5(op->buf.ptr != NULL ? op->buf.ptr : "", (size_t)want, op->md5);
+    op->has_md5 = true;
+    op->through += want;
+    if (whole && xf_verify_md5(op->md5, source) == XF_VERIFY_DIFFERENT) {
+        return XF_FAIL(err, XF_E_CHECKSUM, "the bytes that came do not match the etag '%s'", op->etag);
+    }
+    return XF_OK;
+}
+
+/* What both halves of a relay share; for codes that are not a success. */
+static void relay_failed(struct xf_op *op, const struct xf_s3_result *res)
+{
+    if (res->err.code == XF_E_CHANGED) {
+        xf_small_replan(op);
+    } else if (res->err.code == XF_E_NOT_FOUND) {
+        xf_op_go(op, XF_SMALL_GONE);
+    } else {
+        xf_small_fail(op, res);
+    }
+}
+
+void xf_relay_get_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    struct xf_err err;
+
+    if (res->err.code != XF_OK) {
+        relay_failed(op, res);
+        return;
+    }
+    xf_s3_attrs_free(op->attrs);
+    op->attrs = xf_s3_attrs_dup(res->attrs);
+    op->src_is_opaque = xf_verify_is_opaque(res->attrs);
+    if (xf_relay_check(op, op->size, true, &err) != XF_OK) {
+        xf_small_retry(op, XF_SMALL_GET, &err);
+        return;
+    }
+    if (op->was_denied && !xf_work_job_knows(op->run->ej->job, XF_FACT_COPY_WORKED)) {
+        xf_engine_note(op->run,
+                       XF_FACT_NO_COPY,
+                       "copy_denied",
+                       "the destination's credentials may not read the source: every byte goes "
+                       "through the agents from now on");
+    }
+    xf_relay_after_attrs(op, XF_SMALL_PUT);
+}
+
+/* ---- tags ---- */
+
+bool xf_op_wants_tags(const struct xf_op *op, const struct xf_s3_attrs *attrs)
+{
+    switch ((enum xf_job_tags)xf_op_spec(op)->tags) {
+    case XF_JOB_TAGS_NONE: return false;
+    case XF_JOB_TAGS_REQUIRED: return !(attrs->has_tag_count && attrs->tag_count == 0);
+    case XF_JOB_TAGS_BEST_EFFORT: return attrs->tag_count > 0;
+    }
+    return false;
+}
+
+void xf_relay_after_attrs(struct xf_op *op, unsigned next)
+{
+    op->after_tags = next;
+    if (!op->has_tags && xf_op_wants_tags(op, op->attrs)) {
+        xf_op_go(op, XF_SMALL_TAGS);
+    } else if (next == XF_SMALL_STREAM) {
+        xf_op_go_with_buf(op, XF_STREAM_RING, XF_SMALL_STREAM);
+    } else {
+        xf_op_go(op, next);
+    }
+}
+
+struct xf_s3_req *xf_relay_tags(struct xf_op *op)
+{
+    const struct xf_s3_object_opts o = {
+        .bucket = xf_op_bucket(op, XF_SRC),
+        .key = op->obj->key,
+        .version_id = op->obj->version_id,
+    };
+    return xf_s3_get_tags(xf_op_s3(op, XF_SRC), &o, xf_op_reply, op);
+}
+
+void xf_op_drop_tags(struct xf_op *op)
+{
+    op->no_tags = true;
+    op->flags |= XF_RESULT_TAGS_DROPPED;
+    xf_buf_reset(&op->tags);
+    xf_engine_note(op->run,
+                   XF_FACT_TAGS_DENIED,
+                   "tags_denied",
+                   "tags may not be read or written with these permissions: objects are copied "
+                   "without them");
+}
+
+bool xf_op_take_tags(struct xf_op *op, const struct xf_s3_result *res)
+{
+    bool is_required = xf_op_spec(op)->tags == XF_JOB_TAGS_REQUIRED;
+
+    op->has_tags = true;
+    xf_buf_reset(&op->tags);
+    if (res->err.code == XF_OK) {
+        xf_s3_tags_encode(&op->tags, res->doc->tags, res->doc->n_tags);
+        return true;
+    }
+    if (is_required || (res->err.code != XF_E_DENIED && res->err.code != XF_E_UNSUPPORTED)) {
+        return false;
+    }
+    xf_op_drop_tags(op);
+    return true;
+}
+
+void xf_relay_tags_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    if (xf_op_take_tags(op, res)) {
+        xf_relay_after_attrs(op, op->after_tags);
+    } else {
+        op->has_tags = false;
+        relay_failed(op, res);
+    }
+}
+
+/* ---- PUT ---- */
+
+static bool is_if_absent(const struct xf_op *op)
+{
+    int exists = xf_op_spec(op)->if_exists;
+
+    return exists == XF_JOB_EXISTS_SKIP || exists == XF_JOB_EXISTS_FAIL;
+}
+
+void xf_relay_put_opts(const struct xf_op *op, struct xf_s3_put_opts *o)
+{
+    *o = (struct xf_s3_put_opts){
+        .bucket = xf_op_bucket(op, XF_DST),
+        .key = xf_op_dst_key(op),
+        .attrs = xf_op_attrs(op),
+        .tags = xf_buf_view(&op->tags),
+        .storage_class = xf_op_class(op),
+        .if_absent = is_if_absent(op),
+    };
+}
+
+struct xf_s3_req *xf_relay_put(struct xf_op *op)
+{
+    struct xf_s3_put_opts o;
+
+    xf_relay_put_opts(op, &o);
+    o.body.bytes = xf_str_n(op->buf.ptr, (size_t)op->size);
+    o.body.md5 = op->md5;
+    return xf_s3_put(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
+}
+
+struct xf_s3_req *xf_relay_stream(struct xf_op *op)
+{
+    op->has_md5 = !op->src_is_opaque && xf_verify_plain_md5(xf_str_c(op->etag), op->md5);
+    return xf_stream_start(&(struct xf_stream_opts){
+        .op = op, .len = op->size, .has_md5 = op->has_md5});
+}
+
+void xf_relay_put_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    const struct xf_verify_etag got = {res->etag, false};
+
+    if (res->err.code == XF_OK) {
+        xf_op_keep_etag(op->dst_etag, res->etag);
+        if (xf_verify_md5(op->md5, got) == XF_VERIFY_SAME) {
+            xf_small_copied(op, XF_LEVEL_ETAG);
+        } else {
+            xf_op_go(op, XF_SMALL_PUT_DST);
+        }
+    } else if (res->err.code == XF_E_EXISTS) {
+        xf_op_go(op, XF_SMALL_LOOK);
+    } else if (res->err.code == XF_E_DENIED && op->tags.len > 0 &&
+               xf_op_spec(op)->tags == XF_JOB_TAGS_BEST_EFFORT) {
+        xf_op_drop_tags(op);
+        xf_relay_after_attrs(op, op->after_tags);
+    } else {
+        relay_failed(op, res);
+    }
+}
+
+void xf_relay_put_dst_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    struct xf_err err;
+    enum xf_verify verdict = XF_VERIFY_UNKNOWN;
+
+    if (res->err.code == XF_OK) {
+        const struct xf_verify_etag got = {res->etag, xf_verify_is_opaque(res->attrs)};
+        verdict = xf_verify_md5(op->md5, got);
+    } else if (res->err.code != XF_E_NOT_FOUND) {
+        xf_small_fail(op, res);
+        return;
+    }
+    if (res->err.code == XF_OK && res->size == op->size && verdict != XF_VERIFY_DIFFERENT) {
+        xf_op_keep_etag(op->dst_etag, res->etag);
+        xf_small_copied(op,
+                        verdict == XF_VERIFY_SAME ? XF_LEVEL_ETAG
+                        : op->has_md5             ? XF_LEVEL_CHECKSUM
+                                                  : XF_LEVEL_SIZE);
+        return;
+    }
+    (void)XF_FAIL(&err,
+                  XF_E_CHECKSUM,
+                  "the destination does not have the %ju bytes that were sent",
+                  (uintmax_t)op->size);
+    xf_small_retry(op, XF_SMALL_RENEW, &err);
+}

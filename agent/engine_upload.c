@@ -1,0 +1,180 @@
+/* engine_upload.c - what the steps of an upload share: ends, retries, finding lost uploads. */
+#include "agent/engine_int.h"
+
+#include "common/job/spec.h"
+#include "common/s3/plan.h"
+
+enum { CLOCK_SLACK_MS = 5000 };
+
+void xf_upload_outcome(struct xf_op *op, struct xf_result *r)
+{
+    struct xf_run *run = op->run;
+
+    r->flags |= op->flags;
+    r->attempts = run->tries + 1;
+    if (op->is_changed) {
+        r->source_etag = xf_str_c(op->etag);
+    }
+    xf_run_set_result(run, r);
+    run->n_open = 0;
+    xf_op_end(op);
+}
+
+void xf_upload_ended(struct xf_op *op, enum xf_outcome outcome)
+{
+    struct xf_result r = {.outcome = outcome};
+    struct xf_err err;
+
+    (void)XF_FAIL(&err, XF_E_NOT_FOUND, "the object is %s", xf_outcome_name(outcome));
+    xf_run_fail(op->run, XF_WORK_FAILED, &err);
+    xf_upload_outcome(op, &r);
+}
+
+void xf_upload_fail(struct xf_op *op,
+                    const struct xf_err *err,
+                    const struct xf_s3_result *res,
+                    bool retryable)
+{
+    struct xf_result r = {
+        .outcome = XF_OUTCOME_FAILED,
+        .code = err->code,
+        .http_status = res != NULL && res->status > 0 ? (uint32_t)res->status : 0,
+        .s3_code = res != NULL ? res->s3_code : XF_STR_EMPTY,
+        .message = xf_str_c(err->msg),
+        .flags = retryable ? XF_RESULT_RETRYABLE : 0,
+    };
+    if (op->run->is_failed) { /* another part was first */
+        xf_op_end(op);
+        return;
+    }
+    if (r.message.len > XF_RESULT_MSG_MAX) {
+        r.message.len = XF_RESULT_MSG_MAX;
+    }
+    xf_run_fail(op->run, XF_WORK_FAILED, err);
+    xf_upload_outcome(op, &r);
+}
+
+void xf_upload_fail_res(struct xf_op *op, const struct xf_s3_result *res)
+{
+    enum xf_class cls = xf_code_class(res->err.code);
+
+    if (res->err.code == XF_E_ARCHIVED) {
+        xf_upload_ended(op, XF_OUTCOME_ARCHIVED);
+        return;
+    }
+    xf_upload_fail(op,
+                   &res->err,
+                   res,
+                   cls == XF_CLASS_RETRY || cls == XF_CLASS_SLOW_DOWN || cls == XF_CLASS_REPLAN);
+}
+
+void xf_upload_changed(struct xf_op *op)
+{
+    struct xf_err err;
+
+    (void)XF_FAIL(&err, XF_E_CHANGED, "source changed during copy, etag was '%s'", op->etag);
+    xf_upload_fail(op, &err, NULL, true);
+}
+
+void xf_upload_retry(struct xf_op *op, unsigned state, const struct xf_err *err)
+{
+    if (!xf_op_retry(op, state, -1)) {
+        xf_upload_fail(op, err, NULL, true);
+    }
+}
+
+struct xf_op *xf_upload_op(struct xf_run *run, const struct xf_step *steps, unsigned n_steps)
+{
+    struct xf_op *op = xf_op_new(run, steps, n_steps);
+    struct xf_err err;
+
+    if (xf_op_set_object(op, &run->w->manifest.objects[0], &err) != XF_OK) {
+        xf_upload_fail(op, &err, NULL, false);
+        return NULL;
+    }
+    return op;
+}
+
+struct xf_s3_req *xf_upload_head_source(struct xf_op *op)
+{
+    const struct xf_s3_head_opts o = {
+        .bucket = xf_op_bucket(op, XF_SRC),
+        .key = op->obj->key,
+        .version_id = op->obj->version_id,
+    };
+    return xf_s3_head(xf_op_s3(op, XF_SRC), &o, xf_op_reply, op);
+}
+
+struct xf_s3_req *xf_upload_head_dest(struct xf_op *op)
+{
+    const struct xf_s3_head_opts o = {
+        .bucket = xf_op_bucket(op, XF_DST),
+        .key = xf_op_dst_key(op),
+    };
+    return xf_s3_head(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
+}
+
+/* ---- uploads that nobody knows ---- */
+
+struct xf_s3_req *xf_upload_find(struct xf_op *op)
+{
+    const struct xf_s3_list_uploads_opts o = {
+        .bucket = xf_op_bucket(op, XF_DST),
+        .prefix = xf_op_dst_key(op),
+        .key_marker = xf_buf_view(&op->marker),
+        .upload_id_marker = xf_buf_view(&op->marker_id),
+    };
+    return xf_s3_list_uploads(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
+}
+
+/* When the intent was stored, by the server's clock. */
+static int64_t intent_there(const struct xf_op *op, const struct xf_s3_result *res)
+{
+    int64_t offset = 0;
+
+    if (res->server_date_ms > 0) {
+        offset = res->server_date_ms - xf_clock_wall_ms(op->run->e->clock);
+    }
+    return op->run->w->intent_ms + offset - CLOCK_SLACK_MS;
+}
+
+bool xf_upload_take_found(struct xf_op *op, const struct xf_s3_result *res)
+{
+    const struct xf_xml_doc *doc = res->doc;
+    int64_t since = intent_there(op, res);
+
+    for (size_t i = 0; i < doc->n_uploads; i++) {
+        const struct xf_xml_upload *u = &doc->uploads[i];
+        if (xf_str_eq(u->key, xf_op_dst_key(op)) && u->initiated_ms >= since &&
+            !xf_str_eq(u->upload_id, op->run->w->upload_id)) {
+            xf_buf_reset(&op->upload_id);
+            xf_buf_put(&op->upload_id, u->upload_id);
+            xf_buf_reset(&op->marker); /* what is listed shrinks: from the start again */
+            xf_buf_reset(&op->marker_id);
+            return true;
+        }
+    }
+    xf_buf_reset(&op->marker);
+    xf_buf_reset(&op->marker_id);
+    /* The key itself sorts first below its prefix, so later pages matter only while they have it */
+    if (doc->is_truncated && xf_str_eq(doc->next_key_marker, xf_op_dst_key(op))) {
+        xf_buf_put(&op->marker, doc->next_key_marker);
+        xf_buf_put(&op->marker_id, doc->next_upload_id_marker);
+    }
+    return false;
+}
+
+bool xf_upload_has_more_found(const struct xf_op *op)
+{
+    return op->marker.len > 0;
+}
+
+struct xf_s3_req *xf_upload_abort_found(struct xf_op *op)
+{
+    const struct xf_s3_upload_opts o = {
+        .bucket = xf_op_bucket(op, XF_DST),
+        .key = xf_op_dst_key(op),
+        .upload_id = xf_buf_view(&op->upload_id),
+    };
+    return xf_s3_abort(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
+}
