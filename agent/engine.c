@@ -443,7 +443,7 @@ static bool begin_next(struct xf_run *run)
     case XF_TASK_BATCH:
     case XF_TASK_RECHECK:
     case XF_TASK_PARTS:
-    case XF_TASK_N: XF_ASSERT(false); break;
+    case XF_TASK_KIND_N: XF_ASSERT(false); break;
     }
     return true;
 }
@@ -558,7 +558,7 @@ static enum xf_code check_work(const struct xf_work *w, struct xf_err *err)
     if (w->manifest.source_no >= w->job->spec->source.n_urls) {
         return XF_FAIL(err, XF_E_PROTO, "task %ju: no such source", (uintmax_t)w->task);
     }
-    if (w->kind >= XF_TASK_N || (is_upload && w->manifest.n != 1)) {
+    if (w->kind >= XF_TASK_KIND_N || (is_upload && w->manifest.n != 1)) {
         return XF_FAIL(err, XF_E_PROTO, "task %ju: not an upload's", (uintmax_t)w->task);
     }
     if (w->kind == XF_TASK_PARTS &&

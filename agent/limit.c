@@ -2,7 +2,7 @@
  * limit.c - AIMD with a gate.
  *
  * Growth by 1 for each answer while below `slow_until` (doubling each round trip), then by 1 for
- * each `limit` answers. Every window of at least WINDOW_MS and `limit` answers compares its rate
+ * each `limit` answers. Every window of at least WINDOW_MS and WINDOW_N answers compares its rate
  * with the best rate seen at a lower limit: a quarter more requests that gave less than GAIN more
  * answers are taken back, and growth rests for HOLD_WINDOWS windows.
  *
@@ -19,8 +19,9 @@
 
 enum {
     START = 16,
-    WINDOW_MS = 500,
-    HOLD_WINDOWS = 20,
+    WINDOW_MS = 250,
+    WINDOW_N = 16,
+    HOLD_WINDOWS = 40,
     DOWN_MIN_MS = 500,
     DOWN_STREAK_MAX = 6 /* 500 ms << 6 = 32 s at most between two looks at a dead endpoint */
 };
@@ -199,7 +200,7 @@ static void look_at_window(struct xf_limit *l)
     int64_t now = xf_loop_mono_ms(l->loop);
     int64_t span = now - l->window_ms;
 
-    if (span < WINDOW_MS || (double)l->window_n < l->limit) {
+    if (span < WINDOW_MS || l->window_n < WINDOW_N) {
         return;
     }
     double rate = (double)l->window_n / (double)span;

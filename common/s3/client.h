@@ -66,6 +66,7 @@ struct xf_s3_result {
         size; /* of the whole object (Content-Range's total for ranges); XF_HTTP_SIZE_UNKNOWN */
     int64_t modified_ms; /* 0 when none */
     bool is_delete_marker;
+    bool etag_is_opaque; /* SSE-KMS or SSE-C by this answer's headers: the etag is no MD5 */
     const struct xf_s3_attrs *attrs; /* head and get; NULL otherwise */
     const struct xf_xml_doc
         *doc; /* list, list_parts, list_uploads, get_tags, ...; NULL when no XML came */
