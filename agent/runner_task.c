@@ -383,16 +383,6 @@ static void fill_result(struct xf_rtask *t, struct xf_msg_item *item, struct xf_
             any = true;
         }
     }
-    if (t->has_opened && t->opened.is_changed) {
-        const struct xf_result now = {
-            .source_etag = t->opened.etag,
-            .size_bytes = t->opened.size,
-            .flags = XF_RESULT_CHANGED | t->opened.flags,
-            .attempts = t->tries,
-        };
-        (void)xf_result_set_put(&delta, 0, &now); /* pending: what the source is now */
-        any = true;
-    }
     if (any) {
         xf_result_set_encode(&delta, &bytes);
         item->result = xf_arena_dup(a, xf_buf_view(&bytes));
@@ -436,6 +426,8 @@ static void fill_last(struct xf_rtask *t, struct xf_msg_item *item)
     case XF_ITEM_OPENED:
         item->upload_id = t->opened.upload_id;
         item->part_size = t->opened.part_size;
+        item->size = t->opened.is_changed ? t->opened.size : 0;
+        item->etag = t->opened.is_changed ? t->opened.etag : XF_STR_EMPTY;
         break;
     case XF_ITEM_GIVE_BACK:
         item->how = (uint32_t)t->how;
