@@ -200,9 +200,26 @@ static void take_page(struct xf_listing *g, const struct xf_xml_doc *doc, bool i
     commit(g);
 }
 
-static void on_page(struct xf_listing *g, const struct xf_xml_doc *doc)
+static void on_encoding(void *arg, const struct xf_s3_result *res);
+
+static void ask_encoding(struct xf_listing *g)
+{
+    struct xf_str bucket = g->spec->source.urls[g->source_no].bucket;
+
+    g->req = xf_encoding_ask(&g->encoding, g->s3, bucket, on_encoding, g);
+}
+
+static void on_page(struct xf_listing *g, const struct xf_xml_doc *listed)
 {
     struct xf_err err = {.code = XF_OK};
+    struct xf_xml_doc decoded;
+    XF_AUTO_ARENA a = {0};
+
+    if (xf_encoding_must_ask(&g->encoding, listed)) {
+        ask_encoding(g);
+        return;
+    }
+    const struct xf_xml_doc *doc = xf_encoding_page(&g->encoding, listed, &a, &decoded);
 
     g->tries = 0;
     g->waits = 0;
@@ -258,6 +275,30 @@ static void on_error(struct xf_listing *g, const struct xf_s3_result *res)
                              g->tries - 1,
                              res->retry_after_ms > 0 ? res->retry_after_ms : 0,
                              &g->rng));
+}
+
+/* A HEAD that tells what a key of the page means; then the page is asked for again. */
+static void on_encoding(void *arg, const struct xf_s3_result *res)
+{
+    struct xf_listing *g = arg;
+    enum xf_class cls = xf_code_class(res->err.code);
+
+    g->req = NULL;
+    if (end_if_stopped(g)) {
+        return;
+    }
+    if (cls != XF_CLASS_NONE && cls != XF_CLASS_FATAL) {
+        on_error(g, res);
+    } else if (!xf_encoding_answer(&g->encoding, res)) {
+        ask_encoding(g);
+    } else {
+        if (g->encoding.state == XF_ENCODING_HIDDEN) {
+            XF_WARN("listing.encoding_not_announced",
+                    xf_f_i64("job", g->job),
+                    xf_f_i64("shard", g->shard));
+        }
+        ask(g);
+    }
 }
 
 static void on_listed(void *arg, const struct xf_s3_result *res)
@@ -364,6 +405,7 @@ enum xf_code xf_listing_new(const struct xf_listing_env *env,
     xf_buf_put(&g->hi, s->shard->hi);
     xf_rng_init_os(&g->rng);
     xf_walk_init(&g->walk, xf_rng_u64(&g->rng));
+    xf_encoding_init(&g->encoding);
     g->timer = (struct xf_timer){.cb = on_start, .arg = g};
     wait_ms(g, 0);
     *out = g;
@@ -379,6 +421,7 @@ void xf_listing_free(struct xf_listing *g)
     xf_s3_free(g->s3);
     xf_job_spec_free(g->spec);
     xf_walk_fini(&g->walk);
+    xf_encoding_fini(&g->encoding);
     xf_buf_fini(&g->cursor);
     xf_buf_fini(&g->hi);
     xf_xfree(g);

@@ -6,6 +6,7 @@
 
 #include "common/base/list.h"
 #include "common/base/rng.h"
+#include "coordinator/encoding.h"
 #include "coordinator/lister.h"
 #include "coordinator/page.h"
 #include "coordinator/side.h"
@@ -43,6 +44,7 @@ struct xf_listing {
     struct xf_buf cursor; /* committed */
     struct xf_buf hi;
     struct xf_walk walk;
+    struct xf_encoding encoding;
     enum xf_listing_state state;
     bool is_paused;
     bool is_stopped;
