@@ -19,6 +19,16 @@ struct rule {
 
 #define TASKS_OF_JOBS " FROM task t LEFT JOIN job j ON j.id = t.job WHERE "
 
+/* A job's counter of an outcome against the rows; n: enum xf_outcome. */
+#define OUTCOME_RULE(name, n)                                                                     \
+    {                                                                                             \
+        name " is the sum over tasks and uploads",                                                \
+            "SELECT id, counted || ' counted, ' || have || ' in rows' FROM (SELECT j.id, j." name \
+            " AS counted, (SELECT coalesce(sum(n_" name "), 0) FROM task WHERE job = j.id"        \
+            " AND kind = " S_KIND_BATCH ") + (SELECT count(*) FROM upload WHERE job = j.id AND"   \
+            " outcome = " #n ") AS have FROM job j) WHERE counted <> have"                        \
+    }
+
 static const struct rule rules[] = {
     {"listed is the sum of outcomes, pending and in flight",
      "SELECT id, listed || ' listed, ' || have || ' accounted for' FROM (SELECT j.id, j.listed,"
@@ -27,16 +37,10 @@ static const struct rule rules[] = {
      "= " S_KIND_BATCH " AND state IN (" S_TASK_READY "," S_TASK_LEASED "," S_TASK_WITHDRAWN "))"
      " + (SELECT count(*) FROM upload WHERE job = j.id AND outcome = 0 AND orphan = 0) AS have"
      " FROM job j) WHERE listed <> have"},
-    {"copied, skipped, vanished and archived are those of the tasks and uploads",
-     "SELECT id, 'counters ' || a || ', rows ' || b FROM (SELECT j.id,"
-     " j.copied || ' ' || j.skipped || ' ' || j.vanished || ' ' || j.archived AS a,"
-     " (SELECT coalesce(sum(n_copied), 0) + (SELECT count(*) FROM upload WHERE job = j.id"
-     " AND outcome = 1) || ' ' || (coalesce(sum(n_skipped), 0) + (SELECT count(*) FROM upload"
-     " WHERE job = j.id AND outcome = 2)) || ' ' || (coalesce(sum(n_vanished), 0) + (SELECT"
-     " count(*) FROM upload WHERE job = j.id AND outcome = 4)) || ' ' ||"
-     " (coalesce(sum(n_archived), 0) + (SELECT count(*) FROM upload WHERE job = j.id AND"
-     " outcome = 5)) FROM task WHERE job = j.id AND kind = " S_KIND_BATCH ") AS b FROM job j)"
-     " WHERE a <> b"},
+    OUTCOME_RULE("copied", 1),
+    OUTCOME_RULE("skipped", 2),
+    OUTCOME_RULE("vanished", 4),
+    OUTCOME_RULE("archived", 5),
     {"failed counts the open failures",
      "SELECT id, failed || ' counted, ' || have || ' open' FROM (SELECT j.id, j.failed, (SELECT"
      " count(*) FROM failure WHERE job = j.id AND state = " S_FAIL_OPEN ") AS have FROM job j)"
