@@ -58,6 +58,12 @@ static bool expected_etag(const struct xf_work *w, char out[64])
     return known;
 }
 
+/* Of the form that S3 gives to an upload? Others say nothing about the bytes. */
+static bool is_of_parts(struct xf_str etag)
+{
+    return xf_plan_etag_is_md5(etag) && xf_plan_etag_parts(etag) > 0;
+}
+
 static bool all_seen(const struct xf_work *w)
 {
     for (uint32_t i = 0; i < w->n_done_parts; i++) {
@@ -204,7 +210,8 @@ static void dest_done(struct xf_op *op, const struct xf_s3_result *res)
         } else {
             not_ours(op);
         }
-    } else if (is_there && res->size == op->size && (is_equal || !known || is_opaque)) {
+    } else if (is_there && res->size == op->size &&
+               (is_equal || !known || is_opaque || !is_of_parts(res->etag))) {
         copied(op, res, is_equal);
     } else {
         (void)XF_FAIL(&err,

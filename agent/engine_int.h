@@ -278,6 +278,8 @@ bool xf_op_wants_tags(const struct xf_op *op, const struct xf_s3_attrs *attrs);
 /** Take an answer of GetObjectTagging: false when the op has to fail with res. */
 bool xf_op_take_tags(struct xf_op *op, const struct xf_s3_result *res);
 void xf_op_drop_tags(struct xf_op *op);
+/** Is this refusal of a write one that may go away without its tags? */
+bool xf_op_may_drop_tags(const struct xf_op *op, enum xf_code code);
 /** All of a PUT but its body. */
 void xf_relay_put_opts(const struct xf_op *op, struct xf_s3_put_opts *o);
 /** Start a GET of the op's range into op->buf, hashing. */

@@ -267,8 +267,7 @@ static void create_done(struct xf_op *op, const struct xf_s3_result *res)
         opened(op, res);
     } else if (xf_code_class(res->err.code) == XF_CLASS_RETRY) {
         xf_upload_retry(op, OPEN_FIND, &res->err); /* it may be open without our knowing */
-    } else if (res->err.code == XF_E_DENIED && op->tags.len > 0 &&
-               xf_op_spec(op)->tags == XF_JOB_TAGS_BEST_EFFORT) {
+    } else if (xf_op_may_drop_tags(op, res->err.code)) {
         xf_op_drop_tags(op);
         xf_op_go(op, OPEN_CREATE);
     } else {

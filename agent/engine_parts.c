@@ -62,7 +62,13 @@ static void failed(struct xf_op *op, const struct xf_s3_result *res)
     } else if (res->err.code == XF_E_NOT_FOUND) {
         xf_op_go(op, PART_GONE);
     } else {
-        xf_upload_fail_res(op, res);
+        struct xf_s3_result of_part = *res;
+        (void)XF_WRAP(&of_part.err,
+                      "part %u (bytes %ju-%ju)",
+                      op->part_no,
+                      (uintmax_t)op->offset,
+                      (uintmax_t)(op->offset + op->len - 1));
+        xf_upload_fail_res(op, &of_part);
     }
 }
 

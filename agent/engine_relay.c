@@ -161,6 +161,14 @@ void xf_op_drop_tags(struct xf_op *op)
                    "without them");
 }
 
+bool xf_op_may_drop_tags(const struct xf_op *op, enum xf_code code)
+{
+    bool is_refusal =
+        code == XF_E_DENIED || code == XF_E_UNSUPPORTED || code == XF_E_BAD_REQUEST;
+
+    return is_refusal && op->tags.len > 0 && xf_op_spec(op)->tags == XF_JOB_TAGS_BEST_EFFORT;
+}
+
 bool xf_op_take_tags(struct xf_op *op, const struct xf_s3_result *res)
 {
     bool is_required = xf_op_spec(op)->tags == XF_JOB_TAGS_REQUIRED;
@@ -239,8 +247,7 @@ void xf_relay_put_done(struct xf_op *op, const struct xf_s3_result *res)
         }
     } else if (res->err.code == XF_E_EXISTS) {
         xf_op_go(op, XF_SMALL_LOOK);
-    } else if (res->err.code == XF_E_DENIED && op->tags.len > 0 &&
-               xf_op_spec(op)->tags == XF_JOB_TAGS_BEST_EFFORT) {
+    } else if (xf_op_may_drop_tags(op, res->err.code)) {
         xf_op_drop_tags(op);
         xf_relay_after_attrs(op, op->after_tags);
     } else {
