@@ -11,7 +11,6 @@
  * counts when its etag equals the source's, or when HEADs of both sides say so afterwards.
  */
 #include "agent/engine_int.h"
-
 #include "common/base/log.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
@@ -87,11 +86,8 @@ static bool is_retryable(enum xf_code code)
     return cls == XF_CLASS_RETRY || cls == XF_CLASS_SLOW_DOWN || cls == XF_CLASS_REPLAN;
 }
 
-static void fail_with(struct xf_op *op,
-                      const struct xf_err *err,
-                      int status,
-                      struct xf_str s3_code,
-                      bool retryable)
+static void fail_with(
+    struct xf_op *op, const struct xf_err *err, int status, struct xf_str s3_code, bool retryable)
 {
     struct xf_result r = {
         .outcome = XF_OUTCOME_FAILED,
@@ -137,7 +133,8 @@ void xf_small_replan(struct xf_op *op)
 
     op->replans++;
     if (op->replans > XF_ENGINE_REPLANS) {
-        (void)XF_FAIL(&err, XF_E_CHANGED, "the source changed during each of %u copies", op->replans);
+        (void)XF_FAIL(
+            &err, XF_E_CHANGED, "the source changed during each of %u copies", op->replans);
         xf_small_fail_err(op, &err, true);
         return;
     }
@@ -162,11 +159,18 @@ static bool is_too_large(struct xf_op *op)
     return true;
 }
 
+/* A server-side copy does not carry it; a relay reads the attributes anyway. */
+static bool may_have_redirect(const struct xf_op *op)
+{
+    return xf_op_spec(op)->metadata && xf_op_may_copy(op, false) &&
+           xf_work_job_knows(op->run->ej->job, XF_FACT_WEBSITE);
+}
+
 void xf_small_transfer(struct xf_op *op)
 {
     struct xf_err err;
 
-    if (op->attrs == NULL && (op->etag[0] == '\0' ||
+    if (op->attrs == NULL && (op->etag[0] == '\0' || may_have_redirect(op) ||
                               xf_s3_class_may_be_archived(op->obj->storage_class))) {
         xf_op_go(op, XF_SMALL_ASK);
     } else if (is_too_large(op)) {

@@ -1,15 +1,17 @@
 /*
  * engine_probe.c - can this host work for a job? One HEAD of each bucket on either side.
  *
+ * A source bucket that serves a website is learnt as well: CopyObject never carries the redirects
+ * of such objects, so each has to be looked at (CASES C005). Who may not ask is taken for a no.
+ *
  * A bucket in another region than the one signed for is told by a redirect: the side's client is
  * made again for that region, once.
  */
 #include "agent/engine_int.h"
-
 #include "common/base/log.h"
 #include "common/job/spec.h"
 
-enum probe_state { PROBE_SRC, PROBE_DST, PROBE_N };
+enum probe_state { PROBE_SRC, PROBE_WEBSITE, PROBE_DST, PROBE_N };
 
 static void tell(struct xf_op *op, const struct xf_err *err)
 {
@@ -41,6 +43,21 @@ static struct xf_s3_req *source_start(struct xf_op *op)
     return head_bucket(op, XF_SRC);
 }
 
+static struct xf_s3_req *website_start(struct xf_op *op)
+{
+    const struct xf_s3_object_opts o = {.bucket = side_of(op, XF_SRC)->urls[op->idx].bucket};
+
+    return xf_s3_website(xf_op_s3(op, XF_SRC), &o, xf_op_reply, op);
+}
+
+static void website_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    if (res->err.code == XF_OK) {
+        (void)xf_work_job_learn(op->run->ej->job, XF_FACT_WEBSITE); /* known is fine */
+    }
+    xf_op_go(op, PROBE_DST);
+}
+
 static struct xf_s3_req *dest_start(struct xf_op *op)
 {
     return head_bucket(op, XF_DST);
@@ -54,7 +71,8 @@ static void other_region(struct xf_timer *t)
     struct xf_err err;
 
     t->cb = xf_op_on_timer;
-    if (xf_ejob_set_region(op->run->e, op->run->ej, side, xf_buf_view(&op->marker), &err) != XF_OK) {
+    if (xf_ejob_set_region(op->run->e, op->run->ej, side, xf_buf_view(&op->marker), &err) !=
+        XF_OK) {
         tell(op, &err);
         return;
     }
@@ -69,7 +87,8 @@ static void next(struct xf_op *op)
     static const struct xf_err ok = {0};
 
     if (op->state == PROBE_SRC) {
-        xf_op_go(op, PROBE_DST);
+        bool is_wanted = op->run->ej->job->is_same_service && xf_op_spec(op)->metadata;
+        xf_op_go(op, is_wanted ? PROBE_WEBSITE : PROBE_DST);
     } else if (op->idx + 1 < xf_op_spec(op)->source.n_urls) {
         op->idx++;
         xf_op_go(op, PROBE_SRC);
@@ -101,7 +120,9 @@ static void probed(struct xf_op *op, const struct xf_s3_result *res)
 }
 
 static const struct xf_step probe_steps[PROBE_N] = {
-    [PROBE_SRC] = {"probe_source", XF_SRC, 0, XF_TO(PROBE_DST), source_start, probed},
+    [PROBE_SRC] =
+        {"probe_source", XF_SRC, 0, XF_TO(PROBE_WEBSITE) | XF_TO(PROBE_DST), source_start, probed},
+    [PROBE_WEBSITE] = {"probe_website", XF_SRC, 0, XF_TO(PROBE_DST), website_start, website_done},
     [PROBE_DST] = {"probe_dest", XF_DST, 0, XF_TO(PROBE_SRC), dest_start, probed},
 };
 

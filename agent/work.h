@@ -30,16 +30,16 @@ enum xf_work_fact {
     XF_FACT_COPY_WORKED = 1 << 2,
     XF_FACT_TAGS_DENIED = 1 << 3,
     XF_FACT_KEY_FALLBACK = 1 << 4, /* a copy source was not found although the object is there */
-    XF_FACT_NO_WEBSITE = 1 << 5    /* the source bucket serves no redirects */
+    XF_FACT_WEBSITE = 1 << 5       /* a source bucket may have objects with a redirect */
 };
 
 struct xf_work_job {
     char *id; /* public id */
     struct xf_job_spec *spec;
-    bool is_same_service; /* a server-side copy may work */
-    int64_t started_ms;   /* wall clock; a destination object older than this is not ours; 0:
-                             unknown */
-    atomic_uint facts;    /* of enum xf_work_fact */
+    bool is_same_service;   /* a server-side copy may work */
+    int64_t started_ms;     /* wall clock; a destination object older than this is not ours; 0:
+                               unknown */
+    atomic_uint facts;      /* of enum xf_work_fact */
     atomic_uint order_mode; /* enum xf_mode that an order asked for; XF_MODE_NONE: as the spec says
                              */
     atomic_uint refs;
@@ -50,10 +50,8 @@ struct xf_work_job {
  *
  * Errors: those of xf_job_spec_parse().
  */
-XF_MUST_CHECK enum xf_code xf_work_job_new(struct xf_str id,
-                                           struct xf_str toml,
-                                           struct xf_work_job **out,
-                                           struct xf_err *err);
+XF_MUST_CHECK enum xf_code
+xf_work_job_new(struct xf_str id, struct xf_str toml, struct xf_work_job **out, struct xf_err *err);
 struct xf_work_job *xf_work_job_ref(struct xf_work_job *job);
 void xf_work_job_unref(struct xf_work_job *job);
 XF_AUTO_DEFINE(xf_work_job, xf_work_job_unref)

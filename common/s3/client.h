@@ -30,7 +30,8 @@ struct xf_s3_req; /* an operation in flight; gone after its done */
     X(LIST, "list") X(HEAD, "head") X(GET, "get") X(PUT, "put") X(COPY, "copy")                \
     X(CREATE, "create") X(PART, "part") X(PART_COPY, "part_copy") X(COMPLETE, "complete")      \
     X(ABORT, "abort") X(LIST_PARTS, "list_parts") X(LIST_UPLOADS, "list_uploads")              \
-    X(GET_TAGS, "get_tags") X(HEAD_BUCKET, "head_bucket") X(DELETE, "delete")
+    X(GET_TAGS, "get_tags") X(HEAD_BUCKET, "head_bucket") X(DELETE, "delete") \
+    X(WEBSITE, "website")
 /* clang-format on */
 enum xf_s3_op {
 #define XF_S3_OP_ENUM(name, label) XF_S3_##name,

@@ -391,6 +391,17 @@ xf_s3_get_tags(struct xf_s3 *s3, const struct xf_s3_object_opts *o, xf_s3_done_f
     return xf_client_launch(req);
 }
 
+struct xf_s3_req *
+xf_s3_website(struct xf_s3 *s3, const struct xf_s3_object_opts *o, xf_s3_done_fn *done, void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_WEBSITE, "GET", XF_S3ERR_BUCKET, done, arg);
+
+    xf_client_target(req, o->bucket, XF_STR_EMPTY);
+    req->want.root = XF_XML_OTHER;
+    xf_client_query(req, "website", XF_STR_EMPTY);
+    return xf_client_launch(req);
+}
+
 struct xf_s3_req *xf_s3_head_bucket(struct xf_s3 *s3,
                                     const struct xf_s3_object_opts *o,
                                     xf_s3_done_fn *done,
