@@ -17,10 +17,13 @@
 struct xf_lease {
     uint64_t task; /* key of the map */
     int64_t job;
+    int64_t upload; /* 0: none */
     uint32_t attempt;
-    uint32_t kind;    /* enum xf_task_kind */
-    uint32_t objects; /* not reported yet */
-    uint64_t holder;  /* the caller's number for an agent's process */
+    uint32_t kind;              /* enum xf_task_kind */
+    uint64_t bytes;             /* of its objects, or of the upload's */
+    uint32_t objects;           /* not reported yet */
+    uint64_t holder;            /* the caller's number for an agent's process */
+    unsigned char instance[16]; /* of that process, the store's fence */
     int64_t deadline_ms;
     bool is_ending;      /* its give-back or end is on the way to the store: it does not expire */
     struct xf_list link; /* all leases, oldest deadline first */

@@ -68,8 +68,8 @@ check_pair(const struct xf_job_url *s, const struct xf_job_url *d, struct xf_err
     if (xf_str_eq(s->prefix, d->prefix)) {
         return XF_FAIL(err,
                        XF_E_CONFIG,
-                       "source '%.*s' and destination '%.*s' are the same place: nothing was "
-                       "copied; name another destination",
+                       "source '%.*s' and destination '%.*s' overlap: they are the same place, "
+                       "and nothing was copied; name another destination",
                        XF_STR_ARG(s->text),
                        XF_STR_ARG(d->text));
     }

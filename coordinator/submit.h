@@ -1,0 +1,16 @@
+/*
+ * submit.h - a job on its way in: parse, probe both sides, make it, answer.
+ */
+#ifndef XF_COORDINATOR_SUBMIT_H
+#define XF_COORDINATOR_SUBMIT_H
+
+#include "coordinator/core.h"
+
+/** Answers the request now or after the probes. */
+void xf_submit(struct xf_coordinator *c, const struct xf_msg_submit *m, struct xf_hub_req *r);
+/** From the lister; cookie: a submit. */
+void xf_submit_on_probe(void *arg, void *cookie, const struct xf_probe_result *res);
+/** At the stop: what is under way is refused. */
+void xf_submit_fini(struct xf_coordinator *c);
+
+#endif

@@ -1,0 +1,226 @@
+/*
+ * views.c - reads, one after the other, each in its own short transaction.
+ */
+#include "coordinator/views.h"
+
+#include "coordinator/agents.h"
+#include "coordinator/jobs.h"
+#include "coordinator/status.h"
+
+enum { JOBS_MAX = 200, ROWS_MAX = 1000 };
+
+struct view {
+    struct xf_coordinator *c;
+    xf_view_fn *done;
+    void *arg;
+    bool with_agents;
+    bool with_details;
+    int64_t job;
+    struct xf_json *j;
+};
+
+static struct view *view_new(struct xf_coordinator *c, xf_view_fn *done, void *arg)
+{
+    struct view *v = xf_xcalloc(1, sizeof(*v));
+
+    v->c = c;
+    v->done = done;
+    v->arg = arg;
+    return v;
+}
+
+static void view_end(struct view *v, const struct xf_err *err)
+{
+    struct xf_json *j = XF_STEAL(v->j);
+
+    if (err->code != XF_OK) {
+        xf_json_free(j);
+        j = NULL;
+    }
+    v->done(v->arg, j, err);
+    xf_xfree(v);
+}
+
+static void view_ok(struct view *v)
+{
+    const struct xf_err ok = {.code = XF_OK};
+
+    view_end(v, &ok);
+}
+
+/* True when the read failed: the view has ended. */
+static bool view_failed(struct view *v, const struct xf_store_op *op)
+{
+    if (op->rc == XF_OK) {
+        return false;
+    }
+    view_end(v, &op->err);
+    return true;
+}
+
+static void view_read(struct view *v, struct xf_store_op *op)
+{
+    struct xf_err err;
+
+    if (!xf_core_submit(v->c, op)) {
+        (void)XF_FAIL(&err, XF_E_BUSY, "the coordinator is busy: try again");
+        view_end(v, &err);
+    }
+}
+
+static struct xf_json *job_json(struct xf_coordinator *c, const struct xf_job_row *row)
+{
+    const struct xf_cjob *j = xf_jobs_get(c, row->id);
+
+    if (j == NULL) {
+        return xf_status_job(row, NULL);
+    }
+    const struct xf_status_live live = xf_jobs_live(c, j);
+    return xf_status_job(row, &live);
+}
+
+/* ---- lists --------------------------------------------------------------------------------------
+ */
+
+static void on_jobs(struct xf_store_op *op)
+{
+    struct view *v = op->arg;
+    const struct xf_out_read_jobs *out = &op->out.read_jobs;
+
+    if (view_failed(v, op)) {
+        return;
+    }
+    struct xf_json *jobs = xf_json_array();
+    for (size_t i = 0; i < out->n; i++) {
+        xf_json_append(jobs, job_json(v->c, &out->rows[i]));
+    }
+    if (v->with_agents) {
+        v->j = xf_status_all(jobs, xf_agents_json(v->c));
+    } else {
+        v->j = xf_json_object();
+        xf_json_put(v->j, "jobs", jobs);
+    }
+    view_ok(v);
+}
+
+static void read_jobs(struct xf_coordinator *c, bool with_agents, xf_view_fn *done, void *arg)
+{
+    struct view *v = view_new(c, done, arg);
+    struct xf_store_op *op = xf_store_op_new(XF_OP_READ_JOBS, on_jobs, v);
+
+    v->with_agents = with_agents;
+    op->in.read_jobs = (struct xf_in_read_jobs){.limit = JOBS_MAX};
+    view_read(v, op);
+}
+
+void xf_views_all(struct xf_coordinator *c, xf_view_fn *done, void *arg)
+{
+    read_jobs(c, true, done, arg);
+}
+
+void xf_views_list(struct xf_coordinator *c, xf_view_fn *done, void *arg)
+{
+    read_jobs(c, false, done, arg);
+}
+
+struct xf_json *xf_views_agents(struct xf_coordinator *c)
+{
+    struct xf_json *j = xf_json_object();
+
+    xf_json_put(j, "agents", xf_agents_json(c));
+    return j;
+}
+
+/* ---- one job ------------------------------------------------------------------------------------
+ */
+
+static void read_rows(struct view *v, enum xf_op_kind kind, xf_store_done_fn *cb)
+{
+    struct xf_store_op *op = xf_store_op_new(kind, cb, v);
+
+    op->in.read_page = (struct xf_in_read_page){.job = v->job, .limit = ROWS_MAX};
+    view_read(v, op);
+}
+
+static void on_attempts(struct xf_store_op *op)
+{
+    struct view *v = op->arg;
+
+    if (!view_failed(v, op)) {
+        xf_json_put(v->j,
+                    "attempts",
+                    xf_status_attempts(op->out.read_attempts.rows, op->out.read_attempts.n));
+        view_ok(v);
+    }
+}
+
+static void on_notices(struct xf_store_op *op)
+{
+    struct view *v = op->arg;
+
+    if (!view_failed(v, op)) {
+        xf_json_put(
+            v->j, "notices", xf_status_notices(op->out.read_notices.rows, op->out.read_notices.n));
+        read_rows(v, XF_OP_READ_ATTEMPTS, on_attempts);
+    }
+}
+
+static void on_uploads(struct xf_store_op *op)
+{
+    struct view *v = op->arg;
+
+    if (!view_failed(v, op)) {
+        xf_json_put(
+            v->j, "uploads", xf_status_uploads(op->out.read_uploads.rows, op->out.read_uploads.n));
+        read_rows(v, XF_OP_READ_NOTICES, on_notices);
+    }
+}
+
+static void on_failures(struct xf_store_op *op)
+{
+    struct view *v = op->arg;
+    const struct xf_out_read_failures *out = &op->out.read_failures;
+
+    if (!view_failed(v, op)) {
+        xf_json_put(v->j, "errors", xf_status_errors(out->rows, out->n));
+        xf_json_set_bool(v->j, "errors_complete", !out->more);
+        read_rows(v, XF_OP_READ_UPLOADS, on_uploads);
+    }
+}
+
+static void on_job(struct xf_store_op *op)
+{
+    struct view *v = op->arg;
+
+    if (view_failed(v, op)) {
+        return;
+    }
+    v->job = op->out.read_job.row.id;
+    v->j = job_json(v->c, &op->out.read_job.row);
+    if (v->with_details) {
+        read_rows(v, XF_OP_READ_FAILURES, on_failures);
+    } else {
+        view_ok(v);
+    }
+}
+
+static void
+read_job(struct xf_coordinator *c, struct xf_str id, bool with_details, xf_view_fn *done, void *arg)
+{
+    struct view *v = view_new(c, done, arg);
+    struct xf_store_op *op = xf_store_op_new(XF_OP_READ_JOB, on_job, v);
+
+    v->with_details = with_details;
+    op->in.read_job = (struct xf_in_read_job){.public_id = xf_store_op_dup(op, id)};
+    view_read(v, op);
+}
+
+void xf_views_job(struct xf_coordinator *c, struct xf_str id, xf_view_fn *done, void *arg)
+{
+    read_job(c, id, false, done, arg);
+}
+
+void xf_views_show(struct xf_coordinator *c, struct xf_str id, xf_view_fn *done, void *arg)
+{
+    read_job(c, id, true, done, arg);
+}
