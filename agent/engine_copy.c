@@ -26,6 +26,7 @@ struct xf_s3_req *xf_copy_start(struct xf_op *op)
         .bucket = xf_op_bucket(op, XF_DST),
         .key = xf_op_dst_key(op),
         .source = xf_op_source(op),
+        .size = op->size,
         .attrs = spec->metadata ? NULL : &no_attrs,
         .replace_tags = spec->tags == XF_JOB_TAGS_NONE || op->no_tags,
         .storage_class = xf_op_class(op),

@@ -12,6 +12,8 @@
 #define RENEW_AHEAD_MS     60000 /* keys that end sooner are read again before use */
 #define RENEW_PAUSE_MS     5000  /* but not more often than this */
 #define SLOW_DEFAULT_MS    600000
+#define COPY_BASE_MS       60000
+#define COPY_SLOW_BYTES    ((uint64_t)2 << 20)
 #define SKEW_SUSPICIOUS_MS 300000
 
 static void send_req(struct xf_s3_req *req);
@@ -82,7 +84,8 @@ static void req_clear(struct xf_s3_req *req)
     req->body = (struct xf_s3_body){0};
     req->own_body = false;
     req->sink = (struct xf_s3_sink){0};
-    req->want = (struct xf_client_want){.object_size = XF_HTTP_SIZE_UNKNOWN};
+    req->want = (struct xf_client_want){.object_size = XF_HTTP_SIZE_UNKNOWN,
+                                        .copy_bytes = XF_HTTP_SIZE_UNKNOWN};
     req->is_chunked = false;
     req->pulled = 0;
     xf_err_clear(&req->refused);
@@ -462,6 +465,21 @@ static void fail_req(struct xf_s3_req *req, const struct xf_err *err)
     xf_timer_in(req->s3->opts.loop, &req->s3->timer, 0);
 }
 
+/* A copy may take as long as its bytes need at COPY_SLOW_BYTES a second, a Complete the longest. */
+static int64_t patience_ms(const struct xf_s3_req *req)
+{
+    int64_t longest = req->s3->opts.slow_first_byte_ms;
+
+    if (req->op == XF_S3_COMPLETE) {
+        return longest;
+    }
+    if (req->op != XF_S3_COPY && req->op != XF_S3_PART_COPY) {
+        return 0;
+    }
+    uint64_t ms = req->want.copy_bytes / COPY_SLOW_BYTES * 1000 + COPY_BASE_MS;
+    return ms < (uint64_t)longest ? (int64_t)ms : longest;
+}
+
 static void send_req(struct xf_s3_req *req)
 {
     struct xf_s3 *s3 = req->s3;
@@ -469,7 +487,6 @@ static void send_req(struct xf_s3_req *req)
     struct signing s;
     struct xf_http_call call;
     struct xf_err err;
-    bool is_slow = req->op == XF_S3_COPY || req->op == XF_S3_PART_COPY || req->op == XF_S3_COMPLETE;
 
     renew_ahead(s3, wall_ms(s3));
     xf_creds_unref(req->creds);
@@ -495,7 +512,7 @@ static void send_req(struct xf_s3_req *req)
         .on_data = xf_client_reply_data,
         .on_done = on_http_done,
         .arg = req,
-        .patience_ms = is_slow ? o->slow_first_byte_ms : 0,
+        .patience_ms = patience_ms(req),
         .is_bulk = xf_client_body_size(req) >= (1U << 20) ||
                    (req->op == XF_S3_GET && (req->want.len == 0 || req->want.len >= (1U << 20))),
     };

@@ -93,7 +93,7 @@ struct xf_s3_opts {
     bool requester_pays;
     bool unsigned_payload_http; /* UNSIGNED-PAYLOAD over plain HTTP too (loopback and trusted
                                    networks) */
-    int64_t slow_first_byte_ms; /* Copy, UploadPartCopy, Complete: the server may work long; 0:
+    int64_t slow_first_byte_ms; /* longest for Copy, UploadPartCopy, Complete: the server works; 0:
                                    600,000 */
     uint64_t expect_bytes; /* bodies from this size on ask first (Expect: 100-continue); 0: never */
     void (*on_done)(void *arg, enum xf_s3_op op, enum xf_code code, int status, int64_t took_us);

@@ -44,6 +44,7 @@ struct xf_client_want {
     struct xf_str if_match;
     bool if_absent;        /* copy: a condition on the destination */
     bool is_pinned;        /* copy: a condition on the source */
+    uint64_t copy_bytes;   /* what a copy moves inside the service; XF_HTTP_SIZE_UNKNOWN */
     enum xf_xml_root root; /* of a good answer's body; XF_XML_NONE: it has none that matters */
 };
 

@@ -204,6 +204,7 @@ xf_s3_copy(struct xf_s3 *s3, const struct xf_s3_copy_opts *o, xf_s3_done_fn *don
     req->want.root = XF_XML_COPY;
     req->want.if_absent = o->if_absent;
     req->want.is_pinned = o->source.if_match.len > 0;
+    req->want.copy_bytes = o->size;
     source_headers(req, &o->source);
     if (o->attrs != NULL) {
         xf_client_header(req, "x-amz-metadata-directive", XF_STR_LIT("REPLACE"));
@@ -260,6 +261,7 @@ struct xf_s3_req *xf_s3_part_copy(struct xf_s3 *s3,
     part_query(req, o->part_no, o->upload_id);
     source_headers(req, &o->source);
     if (o->len > 0) {
+        req->want.copy_bytes = o->len;
         range_header(req, "x-amz-copy-source-range", o->offset, o->len);
     }
     return xf_client_launch(req);

@@ -92,6 +92,7 @@ struct xf_s3_copy_opts {
     struct xf_str bucket;
     struct xf_str key;
     struct xf_s3_source source;
+    uint64_t size; /* bounds the wait for the answer; XF_HTTP_SIZE_UNKNOWN: the longest */
     const struct xf_s3_attrs *attrs; /* NULL: the source's are copied; else they replace them */
     bool replace_tags; /* false: the source's are copied; true: `tags` (empty: none) */
     struct xf_str tags;

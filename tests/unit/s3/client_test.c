@@ -86,6 +86,7 @@ static void copy(struct rig *r)
         .source = {.bucket = XF_STR_LIT("src"),
                    .key = XF_STR_LIT("a b+c"),
                    .if_match = XF_STR_LIT("abc")},
+        .size = 3,
         .storage_class = XF_STR_LIT("STANDARD_IA"),
     };
 
@@ -506,10 +507,7 @@ static void c019_a_broken_page_is_never_the_end(void **state)
     static const char *const bodies[] = {
         "",
         "<ListBucketResult><IsTruncated>false</IsTrunc",
-        /* clang-format off */
-        ("<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>a</Key></Contents>"
-         "</ListBucketResult>"),
-        /* clang-format on */
+        "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
         "<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>",
         "<Error><Code>InternalError</Code></Error>",
         "<html><body>gateway</body></html>",
