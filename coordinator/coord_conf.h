@@ -21,6 +21,7 @@ struct xf_coord_conf {
     int64_t beat_ms;
     int64_t checkpoint_ms;
     int64_t checkpoint_outcomes;
+    uint64_t store_wal_warn_bytes;
     uint64_t store_max_bytes; /* 0: half of what is free */
     int64_t batch_objects;
     uint64_t batch_bytes;

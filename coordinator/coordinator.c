@@ -108,6 +108,7 @@ static enum xf_code open_store(struct xf_coordinator *c, struct xf_err *err)
     const struct xf_store_opts so = {.dir = dir,
                                      .clock = c->opts.clock,
                                      .max_bytes = c->conf->store_max_bytes,
+                                     .wal_warn_bytes = c->conf->store_wal_warn_bytes,
                                      .after_commit = xf_cmetrics_on_commit,
                                      .arg = c->metrics};
 
