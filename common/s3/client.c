@@ -6,6 +6,8 @@
  *              |         +-- clock fixed, or credentials read again: once each
  *              +-- options refused: done from the timer
  */
+#include "common/s3/client.h"
+
 #include "common/s3/client_int.h"
 
 #define IDLE_MAX           512U

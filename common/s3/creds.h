@@ -16,8 +16,7 @@
 
 #include <stdint.h>
 
-#define XF_CREDS_FILE_MAX_BYTES (1024U * 1024U) /* of a credentials or config file */
-#define XF_CREDS_TOKEN_MAX      (16U * 1024U)   /* session tokens grow */
+#define XF_CREDS_TOKEN_MAX (16U * 1024U) /* session tokens grow */
 
 struct xf_creds; /* immutable, counted */
 

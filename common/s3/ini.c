@@ -5,7 +5,6 @@
 
 #include "common/base/file.h"
 #include "common/base/mem.h"
-#include "common/s3/creds.h"
 
 struct parser {
     const char *path;
@@ -151,8 +150,8 @@ enum xf_code xf_ini_read(const char *path,
     struct parser p = {.path = path, .name = name, .is_config = is_config, .out = out};
     enum xf_code code;
 
-    xf_buf_init(&out->text, XF_CREDS_FILE_MAX_BYTES);
-    code = xf_file_read(path, XF_CREDS_FILE_MAX_BYTES, &out->text, err);
+    xf_buf_init(&out->text, XF_INI_FILE_MAX_BYTES);
+    code = xf_file_read(path, XF_INI_FILE_MAX_BYTES, &out->text, err);
     if (code == XF_E_NOT_FOUND) {
         xf_err_clear(err);
         return XF_OK;

@@ -16,7 +16,8 @@ struct xf_ini_option {
     unsigned line;
 };
 
-#define XF_INI_OPTIONS_MAX 64
+#define XF_INI_OPTIONS_MAX    64
+#define XF_INI_FILE_MAX_BYTES (1024U * 1024U)
 
 struct xf_ini_section {
     bool found;

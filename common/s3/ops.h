@@ -1,5 +1,5 @@
 /*
- * ops.h - the operations of client.h and their options; include client.h.
+ * ops.h - the operations of client.h and their options.
  *
  * Strings are bytes, not encoded; fields that may be left out are empty or zero. Every function
  * gives the operation in flight (never NULL) and promises what client.h says of `done`.
@@ -7,7 +7,9 @@
 #ifndef XF_S3_OPS_H
 #define XF_S3_OPS_H
 
-#include "common/s3/client.h"
+#include "common/s3/attrs.h"
+#include "common/s3/http.h"
+#include "common/s3/result.h"
 
 /* A request body. Either bytes (borrowed until done), or pull, which streams exactly `size` bytes.
  */

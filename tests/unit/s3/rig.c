@@ -147,3 +147,103 @@ struct xf_s3_sink rig_sink(struct rig *r)
 {
     return (struct xf_s3_sink){.on_data = on_sunk, .arg = r};
 }
+
+/* ---- operations on one bucket ---- */
+
+int rig_setup(void **state)
+{
+    struct rig *r = xf_xcalloc(1, sizeof(*r));
+
+    rig_open(r, NULL);
+    *state = r;
+    return 0;
+}
+
+int rig_teardown(void **state)
+{
+    rig_close(*state);
+    xf_xfree(*state);
+    return 0;
+}
+
+int rig_setup_impatient(void **state)
+{
+    struct rig *r = xf_xcalloc(1, sizeof(*r));
+    struct rig_opts o = {.http = {.first_byte_ms = 150, .stall_window_ms = 150}};
+
+    rig_open(r, &o);
+    *state = r;
+    return 0;
+}
+
+int rig_setup_token(void **state)
+{
+    struct rig *r = xf_xcalloc(1, sizeof(*r));
+    struct rig_opts o = {.with_token = true};
+
+    rig_open(r, &o);
+    *state = r;
+    return 0;
+}
+
+/* A reply with a body and its length. */
+const char *rig_reply(struct xf_buf *out, const char *status, const char *headers, const char *body)
+{
+    xf_buf_reset(out);
+    xf_buf_putf(
+        out, "HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n%s", status, headers, strlen(body), body);
+    return out->ptr;
+}
+
+void rig_head(struct rig *r, const char *key)
+{
+    struct xf_s3_head_opts o = {.bucket = XF_STR_LIT("bkt"), .key = xf_str_c(key)};
+
+    assert_non_null(xf_s3_head(r->s3, &o, rig_done, r));
+    rig_wait(r);
+}
+
+void rig_get(struct rig *r, uint64_t size, uint64_t offset, uint64_t len)
+{
+    struct xf_s3_get_opts o = {KEY("k"),
+                               .object_size = size,
+                               .offset = offset,
+                               .len = len,
+                               .if_match = XF_STR_LIT("\"abc\""),
+                               .sink = rig_sink(r)};
+
+    xf_buf_reset(&r->sunk);
+    assert_non_null(xf_s3_get(r->s3, &o, rig_done, r));
+    rig_wait(r);
+}
+
+void rig_copy(struct rig *r)
+{
+    struct xf_s3_copy_opts o = {
+        KEY("dst"),
+        .source = {.bucket = XF_STR_LIT("src"),
+                   .key = XF_STR_LIT("a b+c"),
+                   .if_match = XF_STR_LIT("abc")},
+        .size = 3,
+        .storage_class = XF_STR_LIT("STANDARD_IA"),
+    };
+
+    assert_non_null(xf_s3_copy(r->s3, &o, rig_done, r));
+    rig_wait(r);
+}
+
+void rig_put(struct rig *r, const char *body)
+{
+    struct xf_s3_put_opts o = {KEY("k"), .body = {.bytes = xf_str_c(body)}};
+
+    assert_non_null(xf_s3_put(r->s3, &o, rig_done, r));
+    rig_wait(r);
+}
+
+void rig_list(struct rig *r)
+{
+    struct xf_s3_list_opts o = {.bucket = XF_STR_LIT("bkt"), .prefix = XF_STR_LIT("p/")};
+
+    assert_non_null(xf_s3_list(r->s3, &o, rig_done, r));
+    rig_wait(r);
+}

@@ -53,4 +53,25 @@ void rig_wait(struct rig *r);
 void rig_done(void *arg, const struct xf_s3_result *res);
 struct xf_s3_sink rig_sink(struct rig *r);
 
+/* Fixtures: a rig, one that waits 150 ms at most, one with a session token. */
+int rig_setup(void **state);
+int rig_setup_impatient(void **state);
+int rig_setup_token(void **state);
+int rig_teardown(void **state);
+
+/* A reply with a body and its length, made in `out`. */
+const char *
+rig_reply(struct xf_buf *out, const char *status, const char *headers, const char *body);
+
+/* Operations on bucket bkt, run to their end. */
+void rig_head(struct rig *r, const char *key);
+void rig_get(struct rig *r, uint64_t size, uint64_t offset, uint64_t len);
+void rig_copy(struct rig *r);
+void rig_put(struct rig *r, const char *body);
+void rig_list(struct rig *r);
+
+#define KEY(name)                   .bucket = XF_STR_LIT("bkt"), .key = XF_STR_LIT(name)
+#define ASSERT_SENT(r, n, text)     assert_non_null(strstr(script_head((r)->script, (n)), (text)))
+#define ASSERT_NOT_SENT(r, n, text) assert_null(strcasestr(script_head((r)->script, (n)), (text)))
+
 #endif
