@@ -1,7 +1,7 @@
 /*
  * client.c - the client's life; signing, sending and the two repeats it makes by itself.
  *
- *   ops.c -> launch -> send -> (reply.c reads) -> end --> done
+ *   client_ops.c -> launch -> send -> (client_reply.c reads) -> end --> done
  *              |         ^                         |
  *              |         +-- clock fixed, or credentials read again: once each
  *              +-- options refused: done from the timer

@@ -14,8 +14,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/err.h"
+#include "common/s3/client_ops.h"
 #include "common/s3/http.h"
-#include "common/s3/ops.h"
 #include "common/s3/result.h"
 #include "common/s3/uri.h"
 

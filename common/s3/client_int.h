@@ -1,9 +1,9 @@
 /*
  * client_int.h - one S3 operation inside the client. Private to common/s3.
  *
- * ops.c fills a request (path, query, headers, body, what to expect); client.c signs and sends it
- * and repeats it when it may; reply.c reads the answer and decides what it means; body.c feeds the
- * request's body.
+ * client_ops.c fills a request (path, query, headers, body, what to expect); client.c signs and
+ * sends it and repeats it when it may; client_reply.c reads the answer and decides what it means;
+ * client_body.c feeds the request's body.
  */
 #ifndef XF_S3_CLIENT_INT_H
 #define XF_S3_CLIENT_INT_H
@@ -58,7 +58,7 @@ struct xf_s3_req {
     void *arg;
     struct xf_http_req *http; /* NULL: not sent (yet) */
 
-    /* the request, as ops.c made it; strings live in the arena */
+    /* the request, as client_ops.c made it; strings live in the arena */
     struct xf_arena arena;
     struct xf_buf name; /* bucket/key, for texts */
     struct xf_buf path;
@@ -120,13 +120,13 @@ void xf_client_header(struct xf_s3_req *req, const char *name, struct xf_str val
 void xf_client_refuse(struct xf_s3_req *req, const char *what);
 struct xf_s3_req *xf_client_launch(struct xf_s3_req *req);
 
-/* body.c */
+/* client_body.c */
 bool xf_client_body_is_chunked(const struct xf_s3_req *req);
 uint64_t xf_client_body_size(const struct xf_s3_req *req);
 bool xf_client_body_rewind(struct xf_s3_req *req);
 enum xf_http_flow xf_client_body_pull(void *arg, char *buf, size_t cap, size_t *n);
 
-/* reply.c */
+/* client_reply.c */
 void xf_client_reply_reset(struct xf_s3_req *req);
 enum xf_http_flow xf_client_reply_head(void *arg, const struct xf_http_head *head);
 enum xf_http_flow xf_client_reply_data(void *arg, const char *data, size_t len);

@@ -1,11 +1,11 @@
 /*
- * ops.h - the operations of client.h and their options.
+ * client_ops.h - the operations of client.h and their options.
  *
  * Strings are bytes, not encoded; fields that may be left out are empty or zero. Every function
  * gives the operation in flight (never NULL) and promises what client.h says of `done`.
  */
-#ifndef XF_S3_OPS_H
-#define XF_S3_OPS_H
+#ifndef XF_S3_CLIENT_OPS_H
+#define XF_S3_CLIENT_OPS_H
 
 #include "common/s3/attrs.h"
 #include "common/s3/http.h"

@@ -1,6 +1,6 @@
 /*
- * body.c - request bodies: plain pulls, and pulls framed as signed chunks (aws-chunked) where plain
- * HTTP asks for signed bytes and the length is too great to hash first.
+ * client_body.c - request bodies: plain pulls, and pulls framed as signed chunks (aws-chunked)
+ * where plain HTTP asks for signed bytes and the length is too great to hash first.
  */
 #include "common/s3/client_int.h"
 

@@ -1,6 +1,8 @@
 /*
- * ops.c - each operation's path, query, headers and body, and what its answer must be.
+ * client_ops.c - each operation's path, query, headers and body, and what its answer must be.
  */
+#include "common/s3/client_ops.h"
+
 #include "common/s3/client_int.h"
 #include "common/s3/plan.h"
 

@@ -1,5 +1,5 @@
 /*
- * reply.c - an answer's head, body and end: what came, and what it means for the operation.
+ * client_reply.c - an answer's head, body and end: what came, and what it means for the operation.
  *
  * A 2xx is a success only when the body is what the operation's success looks like: copies,
  * Complete, Create and listings need their own root element, whole; a GET needs exactly the bytes
