@@ -1,4 +1,5 @@
-/* admin.c - the interface under /-/: a table of requests. Comparison and dumps are in admin_diff.c. */
+/* admin.c - the interface under /-/: a table of requests. Comparison and dumps are in admin_diff.c.
+ */
 #include "tests/s3d/admin.h"
 
 #include "common/base/clock.h"
@@ -195,10 +196,12 @@ static void get_writes(struct s3d_req *r)
 
 static enum xf_code load_spec(const struct xf_json *j, struct s3d_synth *s, struct xf_err *err)
 {
-    static const char *const members[] = {"bucket", "count", "size", "pattern", "seed", "prefix", "part"};
+    static const char *const members[] = {
+        "bucket", "count", "size", "pattern", "seed", "prefix", "part"};
     const struct xf_json *value;
 
-    for (const char *name = xf_json_next(j, NULL, &value); name != NULL; name = xf_json_next(j, name, &value)) {
+    for (const char *name = xf_json_next(j, NULL, &value); name != NULL;
+         name = xf_json_next(j, name, &value)) {
         bool known = false;
         for (size_t i = 0; i < XF_ARRAY_LEN(members); i++) {
             known = known || strcmp(name, members[i]) == 0;
@@ -218,7 +221,8 @@ static enum xf_code load_spec(const struct xf_json *j, struct s3d_synth *s, stru
     if (!s3d_pattern_parse(xf_str_c(xf_json_get_c(j, "pattern", "flat")), &s->pattern)) {
         return XF_FAIL(err, XF_E_INVAL, "unknown 'pattern'");
     }
-    if (!xf_json_is_null(j, "part") && !s3d_size_parse(xf_str_c(xf_json_get_c(j, "part", "")), &s->part_size)) {
+    if (!xf_json_is_null(j, "part") &&
+        !s3d_size_parse(xf_str_c(xf_json_get_c(j, "part", "")), &s->part_size)) {
         return XF_FAIL(err, XF_E_INVAL, "'part' is no size as \"8MiB\"");
     }
     if (s->count == 0 || s->count > 100000000) {
@@ -291,7 +295,8 @@ static void post_put(struct s3d_req *r)
     s3d_side_put_free(p);
 }
 
-static enum xf_code set_limit(struct s3d_req *r, const char *name, struct xf_str v, struct xf_err *err)
+static enum xf_code
+set_limit(struct s3d_req *r, const char *name, struct xf_str v, struct xf_err *err)
 {
     if (strcmp(name, "latency") == 0) {
         return s3d_limits_latency(r->server->limits, v, err);
@@ -317,7 +322,8 @@ static void post_limits(struct s3d_req *r)
     if (j == NULL) {
         return;
     }
-    for (const char *name = xf_json_next(j, NULL, &value); name != NULL; name = xf_json_next(j, name, &value)) {
+    for (const char *name = xf_json_next(j, NULL, &value); name != NULL;
+         name = xf_json_next(j, name, &value)) {
         if (xf_json_text(value) == NULL) {
             s3d_admin_bad(r, "limits have to be strings");
             return;

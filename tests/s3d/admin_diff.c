@@ -1,8 +1,8 @@
 /*
  * admin_diff.c - dumps of a bucket, and the comparison of two, here or on another server.
  *
- * Both sides are walked in key order, a page at a time; a comparison runs in a thread of its own, since it may read
- * bodies and waits for the other server.
+ * Both sides are walked in key order, a page at a time; a comparison runs in a thread of its own,
+ * since it may read bodies and waits for the other server.
  */
 #include "tests/s3d/admin.h"
 #include "tests/s3d/conn.h"
@@ -14,11 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum {
-    PAGE = 256,
-    SHOWN = 20,
-    REMOTE_TIMEOUT_S = 60
-};
+enum { PAGE = 256, SHOWN = 20, REMOTE_TIMEOUT_S = 60 };
 
 /* ---- a walk over one bucket ---- */
 
@@ -242,10 +238,12 @@ static enum xf_code remote_connect(struct remote *m, struct xf_str url, struct x
         }
     }
     freeaddrinfo(list);
-    return m->fd >= 0 ? XF_OK : XF_FAIL(err, XF_E_UNREACHABLE, "cannot connect to '%.*s'", XF_STR_ARG(url));
+    return m->fd >= 0 ? XF_OK
+                      : XF_FAIL(err, XF_E_UNREACHABLE, "cannot connect to '%.*s'", XF_STR_ARG(url));
 }
 
-static enum xf_code remote_ask(struct remote *m, struct xf_str bucket, struct xf_str prefix, bool crc, struct xf_err *err)
+static enum xf_code remote_ask(
+    struct remote *m, struct xf_str bucket, struct xf_str prefix, bool crc, struct xf_err *err)
 {
     XF_AUTO_BUF b = {0};
     size_t done = 0;
@@ -260,7 +258,8 @@ static enum xf_code remote_ask(struct remote *m, struct xf_str bucket, struct xf
     while (done < b.len) {
         ssize_t n = send(m->fd, b.ptr + done, b.len - done, MSG_NOSIGNAL);
         if (n <= 0) {
-            return XF_FAIL_SUB(err, XF_E_NET, errno, "cannot ask the other server: %s", xf_errno_text(errno));
+            return XF_FAIL_SUB(
+                err, XF_E_NET, errno, "cannot ask the other server: %s", xf_errno_text(errno));
         }
         done += (size_t)n;
     }
@@ -282,7 +281,8 @@ static enum xf_code remote_head(struct remote *m, struct xf_err *err)
     size_t head = (size_t)(end - m->in.ptr) + 4;
     if (!xf_str_starts(xf_buf_view(&m->in), XF_STR_LIT("HTTP/1.1 200 "))) {
         struct xf_str body = xf_str_sub(xf_buf_view(&m->in), head, m->in.len);
-        return XF_FAIL(err, XF_E_INVAL, "the other server refused the dump: %.*s", XF_STR_ARG(body));
+        return XF_FAIL(
+            err, XF_E_INVAL, "the other server refused the dump: %.*s", XF_STR_ARG(body));
     }
     xf_buf_consume(&m->in, head);
     m->head_done = true;
@@ -310,7 +310,8 @@ static enum xf_code remote_receive(struct remote *m, struct xf_err *err)
     if (m->head_done) {
         xf_buf_consume(&m->text, m->at);
         m->at = 0;
-        if (!s3d_chunked_feed(&m->chunks, m->in.ptr, m->in.len, &used, sink_text, &m->text, &fail)) {
+        if (!s3d_chunked_feed(
+                &m->chunks, m->in.ptr, m->in.len, &used, sink_text, &m->text, &fail)) {
             return XF_FAIL(err, XF_E_PROTO, "the other server's dump: %s", fail.message);
         }
         xf_buf_consume(&m->in, used);
@@ -466,7 +467,8 @@ static enum xf_code compare(struct diff *d, struct xf_err *err)
 
     if (d->has_remote) {
         XF_TRY(remote_connect(&d->other, xf_buf_view(&d->url), err));
-        XF_TRY(remote_ask(&d->other, xf_buf_view(&d->b_bucket), xf_buf_view(&d->b_prefix), d->crc, err));
+        XF_TRY(remote_ask(
+            &d->other, xf_buf_view(&d->b_bucket), xf_buf_view(&d->b_prefix), d->crc, err));
     }
     XF_TRY(place_b(d, true, &b, err));
     for (;;) {
@@ -474,7 +476,8 @@ static enum xf_code compare(struct diff *d, struct xf_err *err)
         if (!a_here && !b.here) {
             return XF_OK;
         }
-        struct xf_str a_key = a_here ? tail(xf_buf_view(&d->a.key[d->a.at]), &d->a.prefix) : XF_STR_EMPTY;
+        struct xf_str a_key =
+            a_here ? tail(xf_buf_view(&d->a.key[d->a.at]), &d->a.prefix) : XF_STR_EMPTY;
         int order = !a_here ? 1 : !b.here ? -1 : xf_str_cmp(a_key, b.key);
         if (order < 0) {
             note(&d->missing, a_key);

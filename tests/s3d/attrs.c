@@ -24,8 +24,8 @@ struct s3d_attrs *s3d_attrs_new(const struct s3d_attrs_src *src)
 {
     bool plain_headers = src->headers.len == 0 || xf_str_eq_c(src->headers, DEFAULT_TYPE);
 
-    if (plain_headers && src->storage_class.len == 0 && src->redirect.len == 0 && src->tags.len == 0 &&
-        src->sum.len == 0 && src->sum_alg == S3D_SUM_NONE && !src->kms) {
+    if (plain_headers && src->storage_class.len == 0 && src->redirect.len == 0 &&
+        src->tags.len == 0 && src->sum.len == 0 && src->sum_alg == S3D_SUM_NONE && !src->kms) {
         return NULL;
     }
     size_t bytes = src->headers.len + src->storage_class.len + src->redirect.len + src->tags.len +
@@ -97,7 +97,8 @@ static bool without_chunked(struct xf_str v, struct xf_buf *out)
     return out->len > start;
 }
 
-static void put_system(const struct s3d_http *h, const char *name, const char *fallback, struct xf_buf *out)
+static void
+put_system(const struct s3d_http *h, const char *name, const char *fallback, struct xf_buf *out)
 {
     struct xf_str v;
 
@@ -130,7 +131,8 @@ bool s3d_attrs_headers(const struct s3d_http *h, struct xf_buf *out, struct s3d_
     put_system(h, "Expires", NULL, out);
     for (size_t i = 0; i < h->n_headers; i++) {
         struct xf_str name = h->headers[i].name;
-        if (name.len <= 11 || !xf_str_eq_nocase(xf_str_sub(name, 0, 11), XF_STR_LIT("x-amz-meta-"))) {
+        if (name.len <= 11 ||
+            !xf_str_eq_nocase(xf_str_sub(name, 0, 11), XF_STR_LIT("x-amz-meta-"))) {
             continue;
         }
         for (size_t k = 0; k < name.len; k++) {
@@ -173,7 +175,8 @@ bool s3d_attrs_class(const struct s3d_http *h, struct s3d_attrs_src *src, struct
             return true;
         }
     }
-    *fail = (struct s3d_fail){"InvalidStorageClass", "The storage class you specified is not valid"};
+    *fail =
+        (struct s3d_fail){"InvalidStorageClass", "The storage class you specified is not valid"};
     return false;
 }
 
@@ -244,15 +247,15 @@ bool s3d_attrs_tags(struct xf_str header, struct xf_buf *out, size_t *n, struct 
         xf_buf_init(&enc, 0);
         if (eq == SIZE_MAX || !xf_buf_put_unpercent(&key, xf_str_sub(part, 0, eq), true) ||
             !xf_buf_put_unpercent(&value, xf_str_sub(part, eq + 1, part.len), true)) {
-            *fail = (struct s3d_fail){
-                "InvalidArgument",
-                "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters"};
+            *fail = (struct s3d_fail){"InvalidArgument",
+                                      "The header 'x-amz-tagging' shall be encoded as UTF-8 then "
+                                      "URLEncoded URL query parameters"};
             return false;
         }
         xf_buf_put_percent(&enc, xf_buf_view(&key), false);
         if (tag_known(xf_buf_view(out), xf_buf_view(&enc))) {
-            *fail = (struct s3d_fail){"InvalidArgument",
-                                      "The header 'x-amz-tagging' shall have no duplicate tag names"};
+            *fail = (struct s3d_fail){
+                "InvalidArgument", "The header 'x-amz-tagging' shall have no duplicate tag names"};
             return false;
         }
         if (!s3d_attrs_tag_add(out, n, xf_buf_view(&key), xf_buf_view(&value), fail)) {

@@ -1,7 +1,8 @@
 /*
  * attrs.h - what an object carries beside its bytes: headers, tags, class, redirect, checksum.
  *
- * Immutable and reference counted, so copies share it. NULL stands for an object with nothing but the defaults.
+ * Immutable and reference counted, so copies share it. NULL stands for an object with nothing but
+ * the defaults.
  */
 #ifndef XF_TESTS_S3D_ATTRS_H
 #define XF_TESTS_S3D_ATTRS_H
@@ -9,10 +10,7 @@
 #include "tests/s3d/digest.h"
 #include "tests/s3d/http.h"
 
-enum {
-    S3D_META_MAX = 2048,
-    S3D_TAGS_MAX = 10
-};
+enum { S3D_META_MAX = 2048, S3D_TAGS_MAX = 10 };
 
 struct s3d_attrs {
     _Atomic uint32_t refs;

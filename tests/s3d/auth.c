@@ -152,14 +152,16 @@ static bool split_credential(struct claim *c, struct xf_str cred, struct s3d_fai
     return true;
 }
 
-static bool claim_header(struct claim *c, const struct s3d_http *h, struct xf_str header, struct s3d_fail *f)
+static bool
+claim_header(struct claim *c, const struct s3d_http *h, struct xf_str header, struct s3d_fail *f)
 {
     struct xf_str cred = XF_STR_EMPTY;
     struct xf_str field;
     struct xf_str rest = header;
 
     if (!xf_str_starts(header, XF_STR_LIT("AWS4-HMAC-SHA256 "))) {
-        return fail_with(f, "InvalidRequest", "The authorization mechanism you have provided is not supported");
+        return fail_with(
+            f, "InvalidRequest", "The authorization mechanism you have provided is not supported");
     }
     rest = xf_str_sub(header, 17, header.len);
     while (xf_str_cut(&rest, ',', &field)) {
@@ -179,9 +181,10 @@ static bool claim_header(struct claim *c, const struct s3d_http *h, struct xf_st
         return false;
     }
     if (c->signed_headers.len == 0 || c->signature.len != S3D_SIG_LEN) {
-        return fail_with(f,
-                         "AuthorizationHeaderMalformed",
-                         "The authorization header is malformed; SignedHeaders or Signature is missing");
+        return fail_with(
+            f,
+            "AuthorizationHeaderMalformed",
+            "The authorization header is malformed; SignedHeaders or Signature is missing");
     }
     c->amz_date = s3d_http_value(h, "x-amz-date");
     c->token = s3d_http_value(h, "x-amz-security-token");
@@ -280,7 +283,8 @@ static int cmp_pair(const void *a, const void *b)
 {
     const struct pair *x = a;
     const struct pair *y = b;
-    int d = xf_str_cmp(xf_str_n(x->base + x->name, x->name_len), xf_str_n(y->base + y->name, y->name_len));
+    int d = xf_str_cmp(xf_str_n(x->base + x->name, x->name_len),
+                       xf_str_n(y->base + y->name, y->name_len));
 
     if (d != 0) {
         return d;
@@ -402,9 +406,7 @@ void s3d_auth_canonical(const struct s3d_http *h,
 
 /* ---- signing keys ---- */
 
-enum {
-    CACHE_N = 8
-};
+enum { CACHE_N = 8 };
 
 struct cached {
     uint64_t generation; /* 0: empty */
@@ -426,7 +428,8 @@ static void derive(const char *secret, const struct claim *c, uint8_t out[S3D_SH
     s3d_hmac_sha256(xf_str_n(k, sizeof(k)), XF_STR_LIT("aws4_request"), out);
 }
 
-static void signing_key(uint64_t generation, const char *secret, const struct claim *c, uint8_t *out)
+static void
+signing_key(uint64_t generation, const char *secret, const struct claim *c, uint8_t *out)
 {
     static _Thread_local struct cached cache[CACHE_N];
     static _Thread_local unsigned turn;
@@ -478,7 +481,10 @@ static bool is_signed(struct xf_str list, struct xf_str name)
     return false;
 }
 
-static bool headers_are_signed(const struct s3d_http *h, const struct claim *c, struct xf_buf *extra, struct s3d_fail *f)
+static bool headers_are_signed(const struct s3d_http *h,
+                               const struct claim *c,
+                               struct xf_buf *extra,
+                               struct s3d_fail *f)
 {
     if (!is_signed(c->signed_headers, XF_STR_LIT("host"))) {
         return fail_with(f, "AccessDenied", "The host header must be signed");
@@ -490,7 +496,9 @@ static bool headers_are_signed(const struct s3d_http *h, const struct claim *c, 
             xf_buf_put_c(extra, "<HeadersNotSigned>");
             xf_buf_put(extra, name);
             xf_buf_put_c(extra, "</HeadersNotSigned>");
-            return fail_with(f, "AccessDenied", "There were headers present in the request which were not signed");
+            return fail_with(f,
+                             "AccessDenied",
+                             "There were headers present in the request which were not signed");
         }
     }
     return true;
@@ -498,7 +506,8 @@ static bool headers_are_signed(const struct s3d_http *h, const struct claim *c, 
 
 static int digit2(const char *p)
 {
-    return p[0] < '0' || p[0] > '9' || p[1] < '0' || p[1] > '9' ? -1 : (p[0] - '0') * 10 + p[1] - '0';
+    return p[0] < '0' || p[0] > '9' || p[1] < '0' || p[1] > '9' ? -1
+                                                                : (p[0] - '0') * 10 + p[1] - '0';
 }
 
 static bool parse_date(struct xf_str s, int64_t *ms)
@@ -506,8 +515,13 @@ static bool parse_date(struct xf_str s, int64_t *ms)
     if (s.len != 16 || s.ptr[8] != 'T' || s.ptr[15] != 'Z') {
         return false;
     }
-    int v[7] = {digit2(s.ptr),     digit2(s.ptr + 2),  digit2(s.ptr + 4), digit2(s.ptr + 6),
-                digit2(s.ptr + 9), digit2(s.ptr + 11), digit2(s.ptr + 13)};
+    int v[7] = {digit2(s.ptr),
+                digit2(s.ptr + 2),
+                digit2(s.ptr + 4),
+                digit2(s.ptr + 6),
+                digit2(s.ptr + 9),
+                digit2(s.ptr + 11),
+                digit2(s.ptr + 13)};
     for (int i = 0; i < 7; i++) {
         if (v[i] < 0) {
             return false;
@@ -516,17 +530,20 @@ static bool parse_date(struct xf_str s, int64_t *ms)
     if (v[2] < 1 || v[2] > 12) {
         return false;
     }
-    *ms = ((xf_time_days(v[0] * 100 + v[1], v[2], v[3]) * 24 + v[4]) * 3600 + v[5] * 60 + v[6]) * 1000;
+    *ms = ((xf_time_days(v[0] * 100 + v[1], v[2], v[3]) * 24 + v[4]) * 3600 + v[5] * 60 + v[6]) *
+          1000;
     return true;
 }
 
-static bool check_time(const struct claim *c, int64_t now_ms, struct xf_buf *extra, struct s3d_fail *f)
+static bool
+check_time(const struct claim *c, int64_t now_ms, struct xf_buf *extra, struct s3d_fail *f)
 {
     char now[XF_TIME_TEXT_MAX];
     int64_t at;
 
     if (!parse_date(c->amz_date, &at) || !xf_str_starts(c->amz_date, c->date)) {
-        return fail_with(f, "AccessDenied", "AWS authentication requires a valid Date or x-amz-date header");
+        return fail_with(
+            f, "AccessDenied", "AWS authentication requires a valid Date or x-amz-date header");
     }
     xf_time_rfc3339(now_ms, false, now);
     if (c->presigned && now_ms > at + (int64_t)c->expires_s * 1000) {
@@ -539,15 +556,18 @@ static bool check_time(const struct claim *c, int64_t now_ms, struct xf_buf *ext
         xf_buf_put_c(extra, "<RequestTime>");
         xf_buf_put(extra, c->amz_date);
         xf_buf_putf(extra, "</RequestTime><ServerTime>%s</ServerTime>", now);
-        xf_buf_putf(extra, "<MaxAllowedSkewMilliseconds>%d</MaxAllowedSkewMilliseconds>", S3D_SKEW_MAX_MS);
-        return fail_with(f,
-                         "RequestTimeTooSkewed",
-                         "The difference between the request time and the current time is too large.");
+        xf_buf_putf(
+            extra, "<MaxAllowedSkewMilliseconds>%d</MaxAllowedSkewMilliseconds>", S3D_SKEW_MAX_MS);
+        return fail_with(
+            f,
+            "RequestTimeTooSkewed",
+            "The difference between the request time and the current time is too large.");
     }
     return true;
 }
 
-static bool check_key(struct s3d_keys *keys, const struct claim *c, struct s3d_auth *out, struct s3d_fail *f)
+static bool
+check_key(struct s3d_keys *keys, const struct claim *c, struct s3d_auth *out, struct s3d_fail *f)
 {
     bool ok = true;
 
@@ -630,7 +650,8 @@ static bool check_signature(const struct s3d_auth_opts *o,
     if (n < 0 || (size_t)n >= sizeof(text)) {
         return fail_with(f, "AuthorizationHeaderMalformed", "The credential scope is too long");
     }
-    s3d_hmac_sha256(xf_str_n(out->signing_key, sizeof(out->signing_key)), xf_str_n(text, (size_t)n), digest);
+    s3d_hmac_sha256(
+        xf_str_n(out->signing_key, sizeof(out->signing_key)), xf_str_n(text, (size_t)n), digest);
     to_hex(digest, sizeof(digest), out->signature);
     if (xf_str_eq_c(c->signature, out->signature) && path_is_canonical(h->path)) {
         return true;
@@ -642,20 +663,26 @@ static bool check_signature(const struct s3d_auth_opts *o,
     xf_buf_put_c(extra, "</StringToSign><CanonicalRequest>");
     put_escaped(extra, xf_buf_view(canonical));
     xf_buf_put_c(extra, "</CanonicalRequest>");
-    return fail_with(f,
-                     "SignatureDoesNotMatch",
-                     path_is_canonical(h->path)
-                         ? "The request signature we calculated does not match the signature you provided."
-                         : "The path is not in canonical encoding, so its signature cannot match.");
+    return fail_with(
+        f,
+        "SignatureDoesNotMatch",
+        path_is_canonical(h->path)
+            ? "The request signature we calculated does not match the signature you provided."
+            : "The path is not in canonical encoding, so its signature cannot match.");
 }
 
-static bool check_region(const struct s3d_auth_opts *o, const struct claim *c, struct xf_buf *extra, struct s3d_fail *f)
+static bool check_region(const struct s3d_auth_opts *o,
+                         const struct claim *c,
+                         struct xf_buf *extra,
+                         struct s3d_fail *f)
 {
     if (o->region == NULL || xf_str_eq_c(c->region, o->region)) {
         return true;
     }
     xf_buf_putf(extra, "<Region>%s</Region>", o->region);
-    return fail_with(f, "AuthorizationHeaderMalformed", "The authorization header is malformed; the region is wrong");
+    return fail_with(f,
+                     "AuthorizationHeaderMalformed",
+                     "The authorization header is malformed; the region is wrong");
 }
 
 static void copy_text(char *out, size_t cap, struct xf_str s)
@@ -711,7 +738,8 @@ void s3d_auth_chunk(const struct s3d_auth *a,
                     const uint8_t sha256[S3D_SHA256_LEN],
                     char *out)
 {
-    static const char empty[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n";
+    static const char empty[] =
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n";
     char hex[S3D_SIG_LEN + 1];
     uint8_t mac[S3D_SHA256_LEN];
     XF_AUTO_BUF b = {0};

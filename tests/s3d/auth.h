@@ -1,8 +1,9 @@
 /*
  * auth.h - access keys and the check of AWS Signature Version 4.
  *
- * Strict: the path must be in canonical form as it was sent, every x-amz-* header must be signed, the clock may be
- * 15 minutes off, and the body must have the hash that was signed. The key table may change while the server runs.
+ * Strict: the path must be in canonical form as it was sent, every x-amz-* header must be signed,
+ * the clock may be 15 minutes off, and the body must have the hash that was signed. The key table
+ * may change while the server runs.
  */
 #ifndef XF_TESTS_S3D_AUTH_H
 #define XF_TESTS_S3D_AUTH_H
@@ -13,10 +14,7 @@
 #include "tests/s3d/digest.h"
 #include "tests/s3d/http.h"
 
-enum {
-    S3D_SIG_LEN = 64,
-    S3D_SKEW_MAX_MS = 15 * 60 * 1000
-};
+enum { S3D_SIG_LEN = 64, S3D_SKEW_MAX_MS = 15 * 60 * 1000 };
 
 struct s3d_keys; /* opaque */
 
@@ -29,10 +27,10 @@ bool s3d_keys_remove(struct s3d_keys *k, struct xf_str akid);
 
 enum s3d_payload {
     S3D_PAYLOAD_UNSIGNED,
-    S3D_PAYLOAD_HASH,             /* sha256 is what the body must have */
-    S3D_PAYLOAD_CHUNKS,           /* STREAMING-AWS4-HMAC-SHA256-PAYLOAD */
-    S3D_PAYLOAD_CHUNKS_TRAILER,   /* ... -TRAILER */
-    S3D_PAYLOAD_UNSIGNED_TRAILER  /* STREAMING-UNSIGNED-PAYLOAD-TRAILER */
+    S3D_PAYLOAD_HASH,            /* sha256 is what the body must have */
+    S3D_PAYLOAD_CHUNKS,          /* STREAMING-AWS4-HMAC-SHA256-PAYLOAD */
+    S3D_PAYLOAD_CHUNKS_TRAILER,  /* ... -TRAILER */
+    S3D_PAYLOAD_UNSIGNED_TRAILER /* STREAMING-UNSIGNED-PAYLOAD-TRAILER */
 };
 
 /* What a signature said, for the checks that need the body. */
@@ -55,8 +53,8 @@ struct s3d_auth_opts {
 };
 
 /**
- * Check the head of a request. False: *fail says why, `extra` has further elements of the Error document.
- * params: the decoded query (for presigned URLs).
+ * Check the head of a request. False: *fail says why, `extra` has further elements of the Error
+ * document. params: the decoded query (for presigned URLs).
  */
 bool s3d_auth_check(struct s3d_keys *keys,
                     const struct s3d_auth_opts *opts,

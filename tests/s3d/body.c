@@ -7,12 +7,7 @@
 
 #include <stdatomic.h>
 
-enum kind {
-    KIND_MEM,
-    KIND_GEN,
-    KIND_DROPPED,
-    KIND_CHAIN
-};
+enum kind { KIND_MEM, KIND_GEN, KIND_DROPPED, KIND_CHAIN };
 
 struct piece {
     struct s3d_body *body; /* never a chain */
@@ -27,7 +22,7 @@ struct s3d_body {
     uint64_t size;
     uint64_t *part_ends; /* layout of a multipart object; NULL if none or uniform */
     size_t parts;
-    uint64_t part_size; /* uniform layout, 0 if none */
+    uint64_t part_size;        /* uniform layout, 0 if none */
     _Atomic uint8_t md5_state; /* 0 unknown, 1 being written, 2 known */
     uint8_t md5[S3D_MD5_LEN];
     bool dropped;
@@ -186,7 +181,8 @@ static size_t piece_at(const struct s3d_body *b, uint64_t off)
 }
 
 /* Append range off..off+len of b (any kind) to the pieces at p; gives how many were needed. */
-static size_t pieces_of(struct s3d_body *b, uint64_t off, uint64_t len, uint64_t start, struct piece *p)
+static size_t
+pieces_of(struct s3d_body *b, uint64_t off, uint64_t len, uint64_t start, struct piece *p)
 {
     size_t n = 0;
 
@@ -306,11 +302,8 @@ static size_t peek_mem(const struct s3d_body *b, uint64_t off, const char **out)
     return left < S3D_BODY_CHUNK - at ? (size_t)left : S3D_BODY_CHUNK - at;
 }
 
-size_t s3d_body_peek(const struct s3d_body *b,
-                     uint64_t off,
-                     char *scratch,
-                     size_t scratch_len,
-                     const char **out)
+size_t s3d_body_peek(
+    const struct s3d_body *b, uint64_t off, char *scratch, size_t scratch_len, const char **out)
 {
     uint64_t left = b->size - off;
     size_t n = left < scratch_len ? (size_t)left : scratch_len;
@@ -342,7 +335,8 @@ static bool same_origin(const struct s3d_body *a, const struct s3d_body *b)
 }
 
 /* Leaf body, its offset and the bytes it gives at `off`. */
-static const struct s3d_body *leaf_at(const struct s3d_body *b, uint64_t off, uint64_t *in, uint64_t *len)
+static const struct s3d_body *
+leaf_at(const struct s3d_body *b, uint64_t off, uint64_t *in, uint64_t *len)
 {
     if (b->kind != KIND_CHAIN) {
         *in = off;
@@ -355,7 +349,8 @@ static const struct s3d_body *leaf_at(const struct s3d_body *b, uint64_t off, ui
     return p->body;
 }
 
-static bool range_equal(const struct s3d_body *a, const struct s3d_body *b, uint64_t off, uint64_t len)
+static bool
+range_equal(const struct s3d_body *a, const struct s3d_body *b, uint64_t off, uint64_t len)
 {
     char sa[4096];
     char sb[4096];
@@ -442,7 +437,8 @@ static void pseudo_md5(const struct s3d_body *b, uint8_t out[S3D_MD5_LEN])
         uint64_t in;
         uint64_t len;
         const struct s3d_body *leaf = leaf_at(b, off, &in, &len);
-        uint64_t seed = leaf->kind == KIND_GEN ? leaf->u.gen.seed : s3d_mix((uint64_t)(uintptr_t)leaf, 1);
+        uint64_t seed =
+            leaf->kind == KIND_GEN ? leaf->u.gen.seed : s3d_mix((uint64_t)(uintptr_t)leaf, 1);
         uint64_t start = leaf->kind == KIND_GEN ? leaf->u.gen.off + in : in;
         if (off > 0 && seed == id[0] && start == id[1] + id[2]) {
             id[2] += len;

@@ -1,9 +1,9 @@
 /*
  * body.h - immutable, shared bytes of objects and parts.
  *
- * A body is kept bytes, made-up bytes (a seed and an offset), dropped bytes (only a length and a CRC), or a chain of
- * ranges of other bodies, so copies and multipart objects share what they are made of. Reference counted, any
- * thread; the content never changes after the body was made.
+ * A body is kept bytes, made-up bytes (a seed and an offset), dropped bytes (only a length and a
+ * CRC), or a chain of ranges of other bodies, so copies and multipart objects share what they are
+ * made of. Reference counted, any thread; the content never changes after the body was made.
  */
 #ifndef XF_TESTS_S3D_BODY_H
 #define XF_TESTS_S3D_BODY_H
@@ -20,7 +20,8 @@ struct s3d_body;
 struct s3d_body *s3d_body_new_mem(const void *p, size_t len);
 /** Takes the chunks: all of S3D_BODY_CHUNK bytes but the last. */
 struct s3d_body *s3d_body_take_chunks(char **chunks, size_t n, uint64_t size);
-/** Made-up bytes off..off+size of a stream. `pseudo`: MD5s are digests of (seed, offset, length). */
+/** Made-up bytes off..off+size of a stream. `pseudo`: MD5s are digests of (seed, offset, length).
+ */
 struct s3d_body *s3d_body_new_gen(uint64_t seed, uint64_t off, uint64_t size, bool pseudo);
 struct s3d_body *s3d_body_new_dropped(uint64_t size, uint32_t crc32c);
 /** Bytes off..off+len of b as a body of its own. */
@@ -44,14 +45,11 @@ size_t s3d_body_parts(const struct s3d_body *b);
 bool s3d_body_part(const struct s3d_body *b, size_t part_no, uint64_t *off, uint64_t *len);
 
 /**
- * Some bytes at `off` (below the size): *out points into the body, or into scratch. At least one byte, at most
- * scratch_len when they were made there.
+ * Some bytes at `off` (below the size): *out points into the body, or into scratch. At least one
+ * byte, at most scratch_len when they were made there.
  */
-size_t s3d_body_peek(const struct s3d_body *b,
-                     uint64_t off,
-                     char *scratch,
-                     size_t scratch_len,
-                     const char **out);
+size_t s3d_body_peek(
+    const struct s3d_body *b, uint64_t off, char *scratch, size_t scratch_len, const char **out);
 /** Do both hold the same bytes? Looks at references first. */
 bool s3d_body_equal(const struct s3d_body *a, const struct s3d_body *b);
 /** CRC32C of all bytes, also of dropped ones. */
@@ -72,7 +70,8 @@ struct s3d_hash {
     uint8_t out[S3D_MD5_LEN];
 };
 void s3d_hash_init(struct s3d_hash *h, struct s3d_body *b, enum s3d_sum_alg sum);
-/** Hash up to n bytes more; true when all is done: `out` and (for a sum) s3d_sum_final(&h->sum) are ready. */
+/** Hash up to n bytes more; true when all is done: `out` and (for a sum) s3d_sum_final(&h->sum) are
+ * ready. */
 bool s3d_hash_step(struct s3d_hash *h, uint64_t n);
 void s3d_hash_fini(struct s3d_hash *h);
 

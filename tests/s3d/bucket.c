@@ -40,7 +40,10 @@ static void create_bucket(struct s3d_req *r)
         }
     }
     if (!s3d_store_make_bucket(r->server->store, r->bucket, r->wall_ms)) {
-        s3d_fail(r, "BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded and you already own it.");
+        s3d_fail(
+            r,
+            "BucketAlreadyOwnedByYou",
+            "Your previous request to create the named bucket succeeded and you already own it.");
         return;
     }
     s3d_ok(r, 200, false);
@@ -53,7 +56,9 @@ static void delete_bucket(struct s3d_req *r)
 {
     switch (s3d_store_drop_bucket(r->server->store, r->bucket)) {
     case S3D_DROP_OK: s3d_ok(r, 204, false); break;
-    case S3D_DROP_MISSING: s3d_fail(r, "NoSuchBucket", "The specified bucket does not exist"); break;
+    case S3D_DROP_MISSING:
+        s3d_fail(r, "NoSuchBucket", "The specified bucket does not exist");
+        break;
     case S3D_DROP_NOT_EMPTY:
         s3d_fail(r, "BucketNotEmpty", "The bucket you tried to delete is not empty");
         break;
@@ -101,7 +106,10 @@ void s3d_bucket_op(struct s3d_req *r)
     } else if (r->op == S3D_OP_BUCKET_VERSIONING) {
         bucket_versioning(r);
     } else {
-        s3d_fail(r, "NotImplemented", "A parameter or header you provided implies functionality that is not implemented");
+        s3d_fail(
+            r,
+            "NotImplemented",
+            "A parameter or header you provided implies functionality that is not implemented");
     }
 }
 
@@ -120,13 +128,15 @@ static bool body_is_guarded(struct s3d_req *r)
             return false;
         }
         if (memcmp(b.ptr, md5, sizeof(md5)) != 0) {
-            s3d_fail(r, "BadDigest", "The Content-MD5 you specified did not match what we received.");
+            s3d_fail(
+                r, "BadDigest", "The Content-MD5 you specified did not match what we received.");
             return false;
         }
         return true;
     }
     for (size_t i = 0; i < r->http.n_headers; i++) {
-        if (xf_str_eq_nocase(xf_str_sub(r->http.headers[i].name, 0, 15), XF_STR_LIT("x-amz-checksum-"))) {
+        if (xf_str_eq_nocase(xf_str_sub(r->http.headers[i].name, 0, 15),
+                             XF_STR_LIT("x-amz-checksum-"))) {
             return true;
         }
     }
@@ -144,7 +154,10 @@ void s3d_delete_many(struct s3d_req *r)
     }
     bool ok = s3d_xml_parse(S3D_XML_DELETE, xf_buf_view(&r->small), &doc);
     if (!ok || doc.n_pairs == 0 || doc.n_pairs > 1000) {
-        s3d_fail(r, "MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema");
+        s3d_fail(r,
+                 "MalformedXML",
+                 "The XML you provided was not well-formed or did not validate against our "
+                 "published schema");
         s3d_xml_doc_fini(&doc);
         return;
     }

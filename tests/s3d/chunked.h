@@ -1,17 +1,16 @@
 /*
- * chunked.h - decoder of chunked bodies: HTTP's own transfer coding and S3's aws-chunked, signed or not.
+ * chunked.h - decoder of chunked bodies: HTTP's own transfer coding and S3's aws-chunked, signed or
+ * not.
  *
- * Both are lines "<hex>[;extension]", data, and trailers up to an empty line; aws-chunked signs chunks.
+ * Both are lines "<hex>[;extension]", data, and trailers up to an empty line; aws-chunked signs
+ * chunks.
  */
 #ifndef XF_TESTS_S3D_CHUNKED_H
 #define XF_TESTS_S3D_CHUNKED_H
 
 #include "tests/s3d/auth.h"
 
-enum {
-    S3D_CHUNK_LINE_MAX = 1024,
-    S3D_TRAILERS_MAX = 2048
-};
+enum { S3D_CHUNK_LINE_MAX = 1024, S3D_TRAILERS_MAX = 2048 };
 
 struct s3d_chunked {
     const struct s3d_auth *auth; /* NULL: chunks are not signed */
@@ -27,7 +26,7 @@ struct s3d_chunked {
     char line[S3D_CHUNK_LINE_MAX];
     char previous[S3D_SIG_LEN + 1];
     char stated[S3D_SIG_LEN + 1];
-    SHA256_CTX sha256; /* of the chunk */
+    SHA256_CTX sha256;   /* of the chunk */
     bool trailer_signed; /* a trailer signature is due */
     char trailer_signature[S3D_SIG_LEN + 1];
     size_t trailers_len;
@@ -37,7 +36,8 @@ struct s3d_chunked {
 typedef void(s3d_chunk_sink)(void *arg, const char *p, size_t len);
 
 void s3d_chunked_init(struct s3d_chunked *c, const struct s3d_auth *auth, bool trailer_signed);
-/** Take bytes in; gives how many were used (all, unless done). False: malformed, or a wrong signature. */
+/** Take bytes in; gives how many were used (all, unless done). False: malformed, or a wrong
+ * signature. */
 bool s3d_chunked_feed(struct s3d_chunked *c,
                       const char *p,
                       size_t len,

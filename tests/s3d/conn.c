@@ -7,9 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum {
-    READ_FIRST = 4096
-};
+enum { READ_FIRST = 4096 };
 
 static void on_event(struct xf_watch *w, unsigned events);
 static void on_timer(struct xf_timer *t);
@@ -96,7 +94,8 @@ void s3d_conn_close(struct s3d_conn *c, bool reset)
         xf_timer_stop(c->thread->loop, &c->timer);
         xf_watch_stop(c->thread->loop, &c->watch);
         if (reset) {
-            (void)setsockopt(c->watch.fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)); /* else an orderly end */
+            (void)setsockopt(
+                c->watch.fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l)); /* else an orderly end */
         } else {
             (void)shutdown(c->watch.fd, SHUT_WR); /* the peer may be gone already */
         }
@@ -129,7 +128,8 @@ void s3d_conn_next(struct s3d_conn *c)
         return;
     }
     if (c->rbuf.len > 0) {
-        /* the next request is here already: on the next turn, so that one client cannot keep the loop */
+        /* the next request is here already: on the next turn, so that one client cannot keep the
+         * loop */
         xf_timer_at(c->thread->loop, &c->timer, now_ms(c));
     }
 }
@@ -298,7 +298,8 @@ static bool body_fault(struct s3d_conn *c)
         c->state = S3D_CONN_DEAF;
         c->due_ms = a->stall_ms < 0 ? INT64_MAX : now_ms(c) + a->stall_ms;
         if (s3d_conn_watch(c, 0)) {
-            xf_timer_in(c->thread->loop, &c->timer, a->stall_ms < 0 || a->stall_ms > 50 ? 50 : a->stall_ms);
+            xf_timer_in(
+                c->thread->loop, &c->timer, a->stall_ms < 0 || a->stall_ms > 50 ? 50 : a->stall_ms);
         }
         return true;
     }

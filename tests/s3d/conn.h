@@ -1,7 +1,9 @@
 /*
- * conn.h - one client connection: reads requests, has them done, writes answers. Inside the server only.
+ * conn.h - one client connection: reads requests, has them done, writes answers. Inside the server
+ * only.
  *
- * A connection belongs to one thread. States: head -> (body) -> waiting for its time -> (hashing) -> writing -> head.
+ * A connection belongs to one thread. States: head -> (body) -> waiting for its time -> (hashing)
+ * -> writing -> head.
  */
 #ifndef XF_TESTS_S3D_CONN_H
 #define XF_TESTS_S3D_CONN_H
@@ -13,9 +15,7 @@
 #include "tests/s3d/req.h"
 #include "tests/s3d/server.h"
 
-enum {
-    S3D_SCRATCH = 256 * 1024
-};
+enum { S3D_SCRATCH = 256 * 1024 };
 
 struct s3d_thread {
     struct s3d_server *server;
@@ -50,7 +50,7 @@ struct s3d_out {
     uint64_t stall;    /* pause there; UINT64_MAX: nowhere */
     uint64_t drip_end; /* pause there and go on drip_ms later */
     bool chunked;
-    bool last_chunk;   /* the closing chunk is in obuf */
+    bool last_chunk; /* the closing chunk is in obuf */
 };
 
 struct s3d_conn {
@@ -61,11 +61,11 @@ struct s3d_conn {
     enum s3d_conn_state state;
     struct xf_buf rbuf;
     size_t head_len;
-    size_t taken;      /* bytes of rbuf behind the head that are the body's */
+    size_t taken;        /* bytes of rbuf behind the head that are the body's */
     struct xf_buf carry; /* bytes read past the end of a chunked body */
     uint64_t body_left;
     uint64_t body_in;
-    bool discard;      /* the body is read and dropped */
+    bool discard; /* the body is read and dropped */
     bool te_on;
     struct s3d_chunked te;
     int64_t due_ms;
@@ -73,9 +73,9 @@ struct s3d_conn {
     size_t opos;
     struct s3d_out out;
     uint64_t bytes_out;
-    bool answered;     /* the status line went out */
-    bool counted;      /* s3d_count_begin was called */
-    bool closed;       /* gone as far as the client knows; freed when back from away */
+    bool answered; /* the status line went out */
+    bool counted;  /* s3d_count_begin was called */
+    bool closed;   /* gone as far as the client knows; freed when back from away */
     struct s3d_req req;
 };
 
@@ -105,7 +105,8 @@ void s3d_write_begin(struct s3d_conn *c);
 void s3d_write_more(struct s3d_conn *c);
 
 /* admin.c */
-/** An admin request whose body is in r->small. True: the answer is there; false: another thread makes it. */
+/** An admin request whose body is in r->small. True: the answer is there; false: another thread
+ * makes it. */
 bool s3d_admin_handle(struct s3d_req *r, struct s3d_conn *c);
 
 #endif

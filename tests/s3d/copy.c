@@ -10,7 +10,9 @@
 
 static bool bad_source(struct s3d_req *r)
 {
-    s3d_fail(r, "InvalidArgument", "Copy Source must mention the source bucket and key: sourcebucket/sourcekey");
+    s3d_fail(r,
+             "InvalidArgument",
+             "Copy Source must mention the source bucket and key: sourcebucket/sourcekey");
     return false;
 }
 
@@ -90,7 +92,8 @@ static bool source_conditions(struct s3d_req *r, const struct s3d_obj *o)
 }
 
 /* The source object, checked; false: answered. */
-static bool find_source(struct s3d_req *r, struct s3d_obj *o, struct xf_str *bucket, struct xf_str *key)
+static bool
+find_source(struct s3d_req *r, struct s3d_obj *o, struct xf_str *bucket, struct xf_str *key)
 {
     if (!s3d_copy_source(r, bucket, key)) {
         return false;
@@ -155,9 +158,9 @@ static bool copy_attrs(struct s3d_req *r, const struct s3d_obj *from, const stru
     xf_buf_init(&headers, 0);
     xf_buf_init(&tags, 0);
     s3d_attrs_get(from->attrs, &a);
-    bool plain = !c->new_headers && !c->new_tags && a.storage_class.len == 0 && a.redirect.len == 0 &&
-                 a.sum_alg == c->want && !a.composite && !a.kms && !r->act.kms &&
-                 !s3d_http_has(&r->http, "x-amz-storage-class") &&
+    bool plain = !c->new_headers && !c->new_tags && a.storage_class.len == 0 &&
+                 a.redirect.len == 0 && a.sum_alg == c->want && !a.composite && !a.kms &&
+                 !r->act.kms && !s3d_http_has(&r->http, "x-amz-storage-class") &&
                  !s3d_http_has(&r->http, "x-amz-website-redirect-location");
     if (plain) {
         r->obj.attrs = s3d_attrs_ref(from->attrs); /* the usual copy: nothing to make */
@@ -214,7 +217,8 @@ static void put_result_sum(struct xf_buf *out, const struct s3d_attrs *a)
     }
     (void)snprintf(name, sizeof(name), "Checksum%s", s3d_sum_upper(a->sum_alg));
     s3d_xml_tag(out, name, a->sum);
-    s3d_xml_tag(out, "ChecksumType", a->composite ? XF_STR_LIT("COMPOSITE") : XF_STR_LIT("FULL_OBJECT"));
+    s3d_xml_tag(
+        out, "ChecksumType", a->composite ? XF_STR_LIT("COMPOSITE") : XF_STR_LIT("FULL_OBJECT"));
 }
 
 static void store_copy(struct s3d_req *r)
@@ -263,7 +267,10 @@ static void store_nothing(struct s3d_req *r)
     s3d_etag_header(r, &r->obj);
 }
 
-static bool copy_is_allowed(struct s3d_req *r, const struct s3d_obj *from, struct xf_str bucket, struct xf_str key)
+static bool copy_is_allowed(struct s3d_req *r,
+                            const struct s3d_obj *from,
+                            struct xf_str bucket,
+                            struct xf_str key)
 {
     bool same = xf_str_eq(bucket, r->bucket) && xf_str_eq(key, r->key);
     struct xf_str v;
@@ -271,20 +278,24 @@ static bool copy_is_allowed(struct s3d_req *r, const struct s3d_obj *from, struc
     if (from->size > S3D_SINGLE_MAX) {
         s3d_fail(r,
                  "InvalidRequest",
-                 "The specified copy source is larger than the maximum allowable size for a copy source: "
+                 "The specified copy source is larger than the maximum allowable size for a copy "
+                 "source: "
                  "5368709120");
         return false;
     }
-    bool changes = (s3d_http_get(&r->http, "x-amz-metadata-directive", &v) && xf_str_eq_c(v, "REPLACE")) ||
-                   s3d_http_has(&r->http, "x-amz-storage-class") ||
-                   s3d_http_has(&r->http, "x-amz-website-redirect-location") ||
-                   s3d_http_has(&r->http, "x-amz-server-side-encryption");
+    bool changes =
+        (s3d_http_get(&r->http, "x-amz-metadata-directive", &v) && xf_str_eq_c(v, "REPLACE")) ||
+        s3d_http_has(&r->http, "x-amz-storage-class") ||
+        s3d_http_has(&r->http, "x-amz-website-redirect-location") ||
+        s3d_http_has(&r->http, "x-amz-server-side-encryption");
     if (same && !changes) {
-        s3d_fail(r,
-                 "InvalidRequest",
-                 "This copy request is illegal because it is trying to copy an object to itself without "
-                 "changing the object's metadata, storage class, website redirect location or encryption "
-                 "attributes.");
+        s3d_fail(
+            r,
+            "InvalidRequest",
+            "This copy request is illegal because it is trying to copy an object to itself without "
+            "changing the object's metadata, storage class, website redirect location or "
+            "encryption "
+            "attributes.");
         return false;
     }
     return true;
@@ -364,29 +375,34 @@ bool s3d_copy_range(struct s3d_req *r, uint64_t size, uint64_t *off, uint64_t *l
         if (size > S3D_SINGLE_MAX) {
             s3d_fail(r,
                      "InvalidRequest",
-                     "The specified copy source is larger than the maximum allowable size for a copy source: "
+                     "The specified copy source is larger than the maximum allowable size for a "
+                     "copy source: "
                      "5368709120");
             return false;
         }
         return true;
     }
     size_t dash = xf_str_find(v, '-', 0);
-    if (!xf_str_starts(v, XF_STR_LIT("bytes=")) || dash == SIZE_MAX || !xf_str_u64(xf_str_sub(v, 6, dash), &a) ||
+    if (!xf_str_starts(v, XF_STR_LIT("bytes=")) || dash == SIZE_MAX ||
+        !xf_str_u64(xf_str_sub(v, 6, dash), &a) ||
         !xf_str_u64(xf_str_sub(v, dash + 1, v.len), &b) || a > b) {
         s3d_fail(r,
                  "InvalidArgument",
-                 "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last "
+                 "The x-amz-copy-source-range value must be of the form bytes=first-last where "
+                 "first and last "
                  "are the zero-based offsets of the first and last bytes to copy");
         return false;
     }
     if (b >= size) {
-        s3d_fail(r, "InvalidArgument", "Range specified is not valid for source object of this size");
+        s3d_fail(
+            r, "InvalidArgument", "Range specified is not valid for source object of this size");
         return false;
     }
     *off = a;
     *len = b - a + 1;
     if (*len > S3D_SINGLE_MAX) {
-        s3d_fail(r, "InvalidRequest", "The specified copy range is larger than the maximum: 5368709120");
+        s3d_fail(
+            r, "InvalidRequest", "The specified copy range is larger than the maximum: 5368709120");
         return false;
     }
     return true;
@@ -424,7 +440,8 @@ static void part_answer(struct s3d_req *r)
     xf_buf_put_c(out, "</CopyPartResult>");
 }
 
-/* UploadPartCopy of an endpoint that does not know the header: a part of no bytes, and no result. */
+/* UploadPartCopy of an endpoint that does not know the header: a part of no bytes, and no result.
+ */
 static void empty_part(struct s3d_req *r, size_t part_no, struct xf_str upload_id)
 {
     struct s3d_obj shown = {0};
@@ -475,7 +492,8 @@ void s3d_copy_part(struct s3d_req *r)
     }
     if (s3d_copy_range(r, from.size, &off, &len)) {
         struct s3d_body *whole = s3d_obj_body(&from);
-        r->part = (struct s3d_part){.body = s3d_body_slice(whole, off, len), .size = len, .mtime_ms = r->wall_ms};
+        r->part = (struct s3d_part){
+            .body = s3d_body_slice(whole, off, len), .size = len, .mtime_ms = r->wall_ms};
         r->part_on = true;
         s3d_body_unref(whole);
         if (len == from.size && from.n_parts == 0 && (from.flags & S3D_OBJ_KMS) == 0) {

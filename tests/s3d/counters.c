@@ -8,11 +8,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-static const int statuses[] = {0,   100, 200, 204, 206, 301, 304, 307, 400, 403, 404, 405, 409, 411,
-                               412, 416, 429, 500, 501, 502, 503, 504, -1 /* all others */};
-enum {
-    STATUS_N = sizeof(statuses) / sizeof(statuses[0])
-};
+static const int statuses[] = {
+    0,   100, 200, 204, 206, 301, 304, 307, 400, 403, 404, 405,
+    409, 411, 412, 416, 429, 500, 501, 502, 503, 504, -1 /* all others */};
+enum { STATUS_N = sizeof(statuses) / sizeof(statuses[0]) };
 
 struct per_op {
     _Atomic uint64_t count;

@@ -75,9 +75,8 @@ static uint32_t crc32c_soft(uint32_t crc, const uint8_t *p, size_t len)
 }
 
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) static uint32_t crc32c_hard(uint32_t crc,
-                                                              const uint8_t *p,
-                                                              size_t len)
+__attribute__((target("sse4.2"))) static uint32_t
+crc32c_hard(uint32_t crc, const uint8_t *p, size_t len)
 {
     uint64_t c = crc;
 
@@ -139,7 +138,7 @@ uint64_t s3d_crc_combine(enum s3d_sum_alg alg, uint64_t a, uint64_t b, uint64_t 
     XF_ASSERT(s3d_sum_is_crc(alg));
     uint64_t poly = algs[alg].poly;
     uint64_t top = UINT64_C(1) << (algs[alg].len * 8 - 1);
-    uint64_t shift = top;    /* x^0 */
+    uint64_t shift = top;     /* x^0 */
     uint64_t base = top >> 8; /* x^8: one byte */
 
     for (; b_len != 0; b_len >>= 1) {

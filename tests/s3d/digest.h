@@ -1,8 +1,9 @@
 /*
  * digest.h - the digests S3 uses, as plain structs that need no allocation.
  *
- * MD5 and SHA come from libcrypto's low-level functions (their state is a plain struct, which matters with
- * thousands of bodies in flight; CMakeLists.txt silences their deprecation), CRC32 from zlib; CRC32C and CRC64NVME are here. Threads: no state.
+ * MD5 and SHA come from libcrypto's low-level functions (their state is a plain struct, which
+ * matters with thousands of bodies in flight; CMakeLists.txt silences their deprecation), CRC32
+ * from zlib; CRC32C and CRC64NVME are here. Threads: no state.
  */
 #ifndef XF_TESTS_S3D_DIGEST_H
 #define XF_TESTS_S3D_DIGEST_H
@@ -12,11 +13,7 @@
 #include <openssl/md5.h>
 #include <openssl/sha.h>
 
-enum {
-    S3D_MD5_LEN = 16,
-    S3D_SHA256_LEN = 32,
-    S3D_SUM_MAX = 32
-};
+enum { S3D_MD5_LEN = 16, S3D_SHA256_LEN = 32, S3D_SUM_MAX = 32 };
 
 /* Checksum algorithms of x-amz-checksum-*; the order of the names in digest.c. */
 enum s3d_sum_alg {
@@ -57,7 +54,8 @@ static inline bool s3d_sum_is_crc(enum s3d_sum_alg alg)
 /** CRC of bytes after `crc` (0 at the start). */
 uint32_t s3d_crc32c(uint32_t crc, const void *p, size_t len);
 uint64_t s3d_crc64nvme(uint64_t crc, const void *p, size_t len);
-/** CRC of A followed by B, from the CRCs of both and the length of B. Only for the CRC algorithms. */
+/** CRC of A followed by B, from the CRCs of both and the length of B. Only for the CRC algorithms.
+ */
 uint64_t s3d_crc_combine(enum s3d_sum_alg alg, uint64_t a, uint64_t b, uint64_t b_len);
 /** The CRC inside a big-endian digest, and back. */
 uint64_t s3d_crc_load(const uint8_t *digest, size_t len);

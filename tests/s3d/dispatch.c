@@ -7,10 +7,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-enum {
-    KEY_MAX = 1024,
-    HASH_STEP = 2 << 20
-};
+enum { KEY_MAX = 1024, HASH_STEP = 2 << 20 };
 
 /* Bucket of a virtual-host style request; empty for path style. */
 static struct xf_str vhost_bucket(const struct s3d_req *r)
@@ -37,7 +34,8 @@ static bool find_names(struct s3d_req *r)
     struct xf_str bucket = vhost_bucket(r);
 
     xf_buf_reset(&r->dec);
-    size_t need = r->http.target.len * 2 + s3d_http_value(&r->http, "x-amz-copy-source").len * 2 + 16;
+    size_t need =
+        r->http.target.len * 2 + s3d_http_value(&r->http, "x-amz-copy-source").len * 2 + 16;
     XF_ASSERT(xf_buf_reserve(&r->dec, need) != NULL); /* bounded by the head's size */
     if (bucket.len == 0) {
         size_t slash = xf_str_find(path, '/', 0);
@@ -269,7 +267,8 @@ static bool check_small_hash(struct s3d_req *r)
 {
     uint8_t sha[S3D_SHA256_LEN];
 
-    if (r->intake_on || r->auth.payload != S3D_PAYLOAD_HASH || s3d_op_info(r->op)->body == S3D_BODY_N) {
+    if (r->intake_on || r->auth.payload != S3D_PAYLOAD_HASH ||
+        s3d_op_info(r->op)->body == S3D_BODY_N) {
         return true;
     }
     s3d_sha256(r->small.ptr == NULL ? "" : r->small.ptr, r->small.len, sha);

@@ -1,4 +1,5 @@
-/* fault.c - which rule fires for a request, and random faults. Reading the rules' JSON is in fault_parse.c. */
+/* fault.c - which rule fires for a request, and random faults. Reading the rules' JSON is in
+ * fault_parse.c. */
 #include "tests/s3d/fault.h"
 
 #include "common/base/list.h"
@@ -9,7 +10,7 @@
 
 struct s3d_faults {
     _Atomic uint64_t epoch;
-    _Atomic bool active; /* there is a rule or a rate */
+    _Atomic bool active;  /* there is a rule or a rate */
     pthread_mutex_t lock; /* of what follows */
     struct xf_list rules;
     struct xf_rng rng;
@@ -43,7 +44,7 @@ void s3d_faults_free(struct s3d_faults *f)
         return;
     }
     (void)s3d_faults_drop(f, XF_STR_EMPTY); /* how many does not matter */
-    (void)pthread_mutex_destroy(&f->lock); /* nobody else has it */
+    (void)pthread_mutex_destroy(&f->lock);  /* nobody else has it */
     xf_xfree(f);
 }
 
@@ -202,7 +203,8 @@ static bool rule_matches(const struct s3d_rule *r, const struct s3d_fault_view *
            (r->key == NULL || xf_str_eq_c(v->key, r->key)) &&
            (r->key_prefix == NULL || xf_str_starts(v->key, xf_str_c(r->key_prefix))) &&
            (r->key_glob == NULL || s3d_glob_matches(xf_str_c(r->key_glob), v->key)) &&
-           (r->query == NULL || contains(v->http->query, xf_str_c(r->query))) && header_matches(r, v->http);
+           (r->query == NULL || contains(v->http->query, xf_str_c(r->query))) &&
+           header_matches(r, v->http);
 }
 
 static bool rule_fires(struct s3d_faults *f, struct s3d_rule *r)
@@ -211,7 +213,8 @@ static bool rule_fires(struct s3d_faults *f, struct s3d_rule *r)
         return false;
     }
     r->matched++;
-    if (r->matched < r->nth || (r->matched - r->nth) % r->every != 0 || (r->count > 0 && r->fired >= r->count)) {
+    if (r->matched < r->nth || (r->matched - r->nth) % r->every != 0 ||
+        (r->count > 0 && r->fired >= r->count)) {
         return false;
     }
     r->fired++;
@@ -275,7 +278,10 @@ static void ask_random(struct s3d_faults *f, enum s3d_op op, struct s3d_action *
     }
 }
 
-void s3d_faults_ask(struct s3d_faults *f, const struct s3d_fault_view *v, struct s3d_action *a, struct s3d_rule **rule)
+void s3d_faults_ask(struct s3d_faults *f,
+                    const struct s3d_fault_view *v,
+                    struct s3d_action *a,
+                    struct s3d_rule **rule)
 {
     *rule = NULL;
     if (!atomic_load_explicit(&f->active, memory_order_relaxed)) {

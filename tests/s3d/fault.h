@@ -1,8 +1,9 @@
 /*
  * fault.h - misbehaviour by script: rules that match requests, and what they do to them.
  *
- * README.md describes the JSON form. The rules are shared by all threads under one lock, which is not taken while there
- * is no rule. A request that a rule fired for holds a reference to it, so that rules may be dropped meanwhile.
+ * README.md describes the JSON form. The rules are shared by all threads under one lock, which is
+ * not taken while there is no rule. A request that a rule fired for holds a reference to it, so
+ * that rules may be dropped meanwhile.
  */
 #ifndef XF_TESTS_S3D_FAULT_H
 #define XF_TESTS_S3D_FAULT_H
@@ -20,12 +21,7 @@ enum s3d_list_encoding {
     S3D_ENC_CHARREF
 };
 
-enum s3d_list_order {
-    S3D_ORDER_BYTES,
-    S3D_ORDER_REVERSE,
-    S3D_ORDER_UTF16,
-    S3D_ORDER_DIRECTORY
-};
+enum s3d_list_order { S3D_ORDER_BYTES, S3D_ORDER_REVERSE, S3D_ORDER_UTF16, S3D_ORDER_DIRECTORY };
 
 enum s3d_list_token {
     S3D_TOKEN_GOOD,
@@ -106,8 +102,10 @@ void s3d_faults_free(struct s3d_faults *f);
 XF_AUTO_DEFINE(s3d_faults, s3d_faults_free)
 
 void s3d_action_init(struct s3d_action *a);
-/** Add the rules of a JSON array, all or none; *n is how many. XF_E_INVAL says which rule is wrong and why. */
-enum xf_code s3d_faults_add(struct s3d_faults *f, struct xf_str json, size_t *n, struct xf_err *err);
+/** Add the rules of a JSON array, all or none; *n is how many. XF_E_INVAL says which rule is wrong
+ * and why. */
+enum xf_code
+s3d_faults_add(struct s3d_faults *f, struct xf_str json, size_t *n, struct xf_err *err);
 /** Drop the rule of that id, or all (empty id). */
 size_t s3d_faults_drop(struct s3d_faults *f, struct xf_str id);
 /** Changes whenever rules are dropped: a stall that began under another value ends. */
@@ -116,7 +114,10 @@ void s3d_faults_report(struct s3d_faults *f, struct xf_buf *out);
 /** "503=5,reset=1,truncate=0.5,copy200err=0.5,stall=0.2"; empty switches off. */
 enum xf_code s3d_faults_rate(struct s3d_faults *f, struct xf_str text, struct xf_err *err);
 /** What happens to this request; *rule (reference) holds what `a` points to, or is NULL. */
-void s3d_faults_ask(struct s3d_faults *f, const struct s3d_fault_view *v, struct s3d_action *a, struct s3d_rule **rule);
+void s3d_faults_ask(struct s3d_faults *f,
+                    const struct s3d_fault_view *v,
+                    struct s3d_action *a,
+                    struct s3d_rule **rule);
 void s3d_rule_unref(struct s3d_rule *r);
 
 bool s3d_glob_matches(struct xf_str glob, struct xf_str text);

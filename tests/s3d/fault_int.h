@@ -7,9 +7,7 @@
 
 #include <stdatomic.h>
 
-enum {
-    S3D_EDITS_MAX = 16
-};
+enum { S3D_EDITS_MAX = 16 };
 
 enum s3d_rate {
     S3D_RATE_503,

@@ -25,7 +25,7 @@ enum member_kind {
     M_I64,
     M_INT,
     M_BOOL,
-    M_BOOL3, /* int: -1 unset, 0, 1 */
+    M_BOOL3,  /* int: -1 unset, 0, 1 */
     M_SPECIAL /* read elsewhere */
 };
 
@@ -35,9 +35,18 @@ struct member {
     size_t offset;
 };
 
-#define RULE(name, kind)   {#name, kind, offsetof(struct s3d_rule, name)}
-#define ACTION(name, kind) {#name, kind, offsetof(struct s3d_action, name)}
-#define SPECIAL(name)      {name, M_SPECIAL, 0}
+#define RULE(name, kind)                             \
+    {                                                \
+#name, kind, offsetof(struct s3d_rule, name) \
+    }
+#define ACTION(name, kind)                             \
+    {                                                  \
+#name, kind, offsetof(struct s3d_action, name) \
+    }
+#define SPECIAL(name)      \
+    {                      \
+        name, M_SPECIAL, 0 \
+    }
 
 static const struct member rule_members[] = {
     RULE(id, M_TEXT),
@@ -93,8 +102,11 @@ static const struct member action_members[] = {
     SPECIAL("list"),
 };
 
-static enum xf_code
-set_member(void *base, const struct member *m, const struct xf_json *obj, const struct xf_json *value, struct xf_err *err)
+static enum xf_code set_member(void *base,
+                               const struct member *m,
+                               const struct xf_json *obj,
+                               const struct xf_json *value,
+                               struct xf_err *err)
 {
     void *field = (char *)base + m->offset;
 
@@ -122,7 +134,9 @@ set_member(void *base, const struct member *m, const struct xf_json *obj, const 
         if (v == S3D_UNSET || (m->kind == M_INT && (v < 100 || v > 999))) {
             return XF_FAIL(err, XF_E_INVAL, "'%s' has to be a number in its range", m->name);
         }
-        memcpy(field, m->kind == M_I64 ? (const void *)&v : (const void *)&small, m->kind == M_I64 ? sizeof(v) : sizeof(small));
+        memcpy(field,
+               m->kind == M_I64 ? (const void *)&v : (const void *)&small,
+               m->kind == M_I64 ? sizeof(v) : sizeof(small));
         break;
     }
     case M_BOOL:
@@ -132,7 +146,9 @@ set_member(void *base, const struct member *m, const struct xf_json *obj, const 
         if (yes != xf_json_get_bool(obj, m->name, true)) {
             return XF_FAIL(err, XF_E_INVAL, "'%s' has to be true or false", m->name);
         }
-        memcpy(field, m->kind == M_BOOL ? (const void *)&yes : (const void *)&three, m->kind == M_BOOL ? sizeof(yes) : sizeof(three));
+        memcpy(field,
+               m->kind == M_BOOL ? (const void *)&yes : (const void *)&three,
+               m->kind == M_BOOL ? sizeof(yes) : sizeof(three));
         break;
     }
     case M_SPECIAL: break;
@@ -140,8 +156,8 @@ set_member(void *base, const struct member *m, const struct xf_json *obj, const 
     return XF_OK;
 }
 
-static enum xf_code
-set_members(void *base, const struct member *table, size_t n, const struct xf_json *obj, struct xf_err *err)
+static enum xf_code set_members(
+    void *base, const struct member *table, size_t n, const struct xf_json *obj, struct xf_err *err)
 {
     const struct xf_json *value;
 
@@ -166,7 +182,8 @@ static enum xf_code add_op(struct s3d_rule *r, const char *name, struct xf_err *
     enum s3d_op op;
 
     if (name == NULL || !s3d_op_parse(xf_str_c(name), &op)) {
-        return XF_FAIL(err, XF_E_INVAL, "unknown operation '%s'", name == NULL ? "(not a string)" : name);
+        return XF_FAIL(
+            err, XF_E_INVAL, "unknown operation '%s'", name == NULL ? "(not a string)" : name);
     }
     r->has_ops = true;
     r->ops[op] = true;
@@ -187,7 +204,8 @@ static enum xf_code parse_ops(struct s3d_rule *r, const struct xf_json *op, stru
     return XF_OK;
 }
 
-static enum xf_code parse_headers(struct s3d_rule *r, const struct xf_json *headers, struct xf_err *err)
+static enum xf_code
+parse_headers(struct s3d_rule *r, const struct xf_json *headers, struct xf_err *err)
 {
     const struct xf_json *value;
 
@@ -242,9 +260,11 @@ static enum xf_code parse_word(const struct xf_json *obj,
     return XF_OK;
 }
 
-static enum xf_code parse_list(struct s3d_dialect *d, const struct xf_json *list, struct xf_err *err)
+static enum xf_code
+parse_list(struct s3d_dialect *d, const struct xf_json *list, struct xf_err *err)
 {
-    static const char *const encodings[] = {"aws", "percent20", "raw_fields", "unannounced", "raw", "charref"};
+    static const char *const encodings[] = {
+        "aws", "percent20", "raw_fields", "unannounced", "raw", "charref"};
     static const char *const orders[] = {"bytes", "reverse", "utf16", "directory"};
     static const char *const tokens[] = {"good", "same", "constant", "empty", "none"};
     static const struct member members[] = {
@@ -283,7 +303,8 @@ static enum xf_code parse_end(struct s3d_rule *r, const struct xf_json *action, 
     return XF_OK;
 }
 
-static enum xf_code parse_sides(struct s3d_rule *r, const struct xf_json *action, struct xf_err *err)
+static enum xf_code
+parse_sides(struct s3d_rule *r, const struct xf_json *action, struct xf_err *err)
 {
     const struct xf_json *put = xf_json_get(action, "put");
     const struct xf_json *del = xf_json_get(action, "delete");
@@ -299,7 +320,8 @@ static enum xf_code parse_sides(struct s3d_rule *r, const struct xf_json *action
     return XF_OK;
 }
 
-static enum xf_code parse_action(struct s3d_rule *r, const struct xf_json *action, struct xf_err *err)
+static enum xf_code
+parse_action(struct s3d_rule *r, const struct xf_json *action, struct xf_err *err)
 {
     s3d_action_init(&r->action);
     if (action == NULL || !xf_json_is_object(action)) {
@@ -379,10 +401,11 @@ enum xf_code s3d_rates_parse(struct xf_str text, double rate[S3D_RATE_N], struct
         int i = word(names, XF_ARRAY_LEN(names), n);
         double percent = strtod(v, &end);
         if (i < 0 || end == v || *end != '\0' || !(percent >= 0 && percent <= 100)) {
-            return XF_FAIL(err,
-                           XF_E_INVAL,
-                           "fault rate '%.*s' is not one of 503, reset, truncate, copy200err, stall = percent",
-                           XF_STR_ARG(f));
+            return XF_FAIL(
+                err,
+                XF_E_INVAL,
+                "fault rate '%.*s' is not one of 503, reset, truncate, copy200err, stall = percent",
+                XF_STR_ARG(f));
         }
         rate[i] = percent;
     }

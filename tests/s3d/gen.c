@@ -175,8 +175,10 @@ static enum xf_code synth_option(struct s3d_synth *out, struct xf_str f, struct 
         out->prefix = rest;
         return XF_OK;
     }
-    return XF_FAIL(
-        err, XF_E_INVAL, "unknown or bad option '%.*s': seed=N, part=SIZE, prefix=P", XF_STR_ARG(f));
+    return XF_FAIL(err,
+                   XF_E_INVAL,
+                   "unknown or bad option '%.*s': seed=N, part=SIZE, prefix=P",
+                   XF_STR_ARG(f));
 }
 
 enum xf_code s3d_synth_parse(struct xf_str text, struct s3d_synth *out, struct xf_err *err)
@@ -215,7 +217,8 @@ static void key_long(uint64_t n, struct xf_buf *out)
     for (int i = 0; i < 9; i++) {
         xf_buf_putf(out, "level-%d-", i);
         for (int k = 0; k < 11; k++) {
-            xf_buf_putf(out, "%08x", (unsigned)(s3d_mix(i < 8 ? n / 64 : n, (uint64_t)(i * 16 + k)) >> 32));
+            xf_buf_putf(
+                out, "%08x", (unsigned)(s3d_mix(i < 8 ? n / 64 : n, (uint64_t)(i * 16 + k)) >> 32));
         }
         xf_buf_put_byte(out, '/');
     }
@@ -240,11 +243,8 @@ static void key_utf8(uint64_t n, struct xf_buf *out)
                                         "\xef\xbf\xbd"};
     size_t count = XF_ARRAY_LEN(words);
 
-    xf_buf_putf(out,
-                "%s/%s/%llu.txt",
-                words[n % count],
-                words[(n / count) % count],
-                (unsigned long long)n);
+    xf_buf_putf(
+        out, "%s/%s/%llu.txt", words[n % count], words[(n / count) % count], (unsigned long long)n);
 }
 
 static void key_dates(uint64_t n, struct xf_buf *out)

@@ -1,8 +1,9 @@
 /*
  * gen.h - made-up bytes, keys and sizes: pure functions of a seed.
  *
- * A byte stream is a sequence of 64-byte lines. A line carries its seed and its number in the clear, so that bytes
- * that come back from a client can be recognised (see intake.h) and need not be stored.
+ * A byte stream is a sequence of 64-byte lines. A line carries its seed and its number in the
+ * clear, so that bytes that come back from a client can be recognised (see intake.h) and need not
+ * be stored.
  */
 #ifndef XF_TESTS_S3D_GEN_H
 #define XF_TESTS_S3D_GEN_H

@@ -1,8 +1,8 @@
 /*
  * handlers.h - what each operation does, by file: bucket, object, tags, copy, multipart, list.
  *
- * A handler runs when the request's body is in and its modelled latency is over. It finds r->b set (for operations on
- * a bucket) and leaves an answer in r->resp, or a hash under way.
+ * A handler runs when the request's body is in and its modelled latency is over. It finds r->b set
+ * (for operations on a bucket) and leaves an answer in r->resp, or a hash under way.
  */
 #ifndef XF_TESTS_S3D_HANDLERS_H
 #define XF_TESTS_S3D_HANDLERS_H
@@ -13,10 +13,14 @@
 void s3d_handle(struct s3d_req *r);
 
 /* object_put.c: data coming in */
-/** Before the body of PutObject or UploadPart: prepare r->intake. False: refused, the answer is there. */
+/** Before the body of PutObject or UploadPart: prepare r->intake. False: refused, the answer is
+ * there. */
 bool s3d_data_begin(struct s3d_req *r);
 /** After it: digests against what was announced; the body and its MD5. False: refused. */
-bool s3d_data_end(struct s3d_req *r, struct s3d_body **body, uint8_t md5[S3D_MD5_LEN], uint8_t sum[S3D_SUM_MAX]);
+bool s3d_data_end(struct s3d_req *r,
+                  struct s3d_body **body,
+                  uint8_t md5[S3D_MD5_LEN],
+                  uint8_t sum[S3D_SUM_MAX]);
 void s3d_put_object(struct s3d_req *r);
 /** If-None-Match and If-Match of a write. False: refused. */
 bool s3d_write_cond(struct s3d_req *r, struct s3d_put_cond *cond);

@@ -44,7 +44,8 @@ static bool request_line(struct s3d_http *h, struct xf_str line)
     return true;
 }
 
-static bool known_header(struct s3d_http *h, struct xf_str name, struct xf_str value, const char **why)
+static bool
+known_header(struct s3d_http *h, struct xf_str name, struct xf_str value, const char **why)
 {
     if (name.len == 14 && xf_str_eq_nocase(name, XF_STR_LIT("content-length"))) {
         uint64_t v;
@@ -90,8 +91,8 @@ static bool header_line(struct s3d_http *h, struct xf_str line, const char **why
     return known_header(h, d->name, d->value, why);
 }
 
-enum s3d_http_result s3d_http_parse(
-    struct s3d_http *h, const char *buf, size_t len, size_t *head_len, const char **why)
+enum s3d_http_result
+s3d_http_parse(struct s3d_http *h, const char *buf, size_t len, size_t *head_len, const char **why)
 {
     const char *end = len < 4 ? NULL : memmem(buf, len, "\r\n\r\n", 4);
 

@@ -1,17 +1,16 @@
 /*
  * index.c - the ordered keys of one bucket.
  *
- * Invariants: leaves are never empty; all keys of leaf i are below all keys of leaf i + 1. A leaf that overflows at
- * its end is left full and a new one begun, so that sorted loads fill leaves; elsewhere it is cut in the middle.
+ * Invariants: leaves are never empty; all keys of leaf i are below all keys of leaf i + 1. A leaf
+ * that overflows at its end is left full and a new one begun, so that sorted loads fill leaves;
+ * elsewhere it is cut in the middle.
  */
 #include "tests/s3d/index.h"
 
 #include "common/base/err.h"
 #include "common/base/mem.h"
 
-enum {
-    LEAF_MAX = 256
-};
+enum { LEAF_MAX = 256 };
 
 struct s3d_leaf {
     size_t n;

@@ -1,8 +1,9 @@
 /*
  * index.h - the ordered keys of one bucket.
  *
- * A sorted array of leaves, each a sorted array of records: two binary searches find any key, a page is a walk.
- * About 72 bytes a key beside the key itself. Not locked: the bucket's mutex guards it.
+ * A sorted array of leaves, each a sorted array of records: two binary searches find any key, a
+ * page is a walk. About 72 bytes a key beside the key itself. Not locked: the bucket's mutex guards
+ * it.
  */
 #ifndef XF_TESTS_S3D_INDEX_H
 #define XF_TESTS_S3D_INDEX_H

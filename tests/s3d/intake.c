@@ -10,7 +10,8 @@ void s3d_intake_init(struct s3d_intake *in, const struct s3d_intake_opts *o)
     memset(in, 0, sizeof(*in));
     in->want_sha256 = o->want_sha256;
     in->drop = o->drop;
-    in->first_cap = o->size_hint > 0 && o->size_hint < S3D_BODY_CHUNK ? (size_t)o->size_hint : S3D_BODY_CHUNK;
+    in->first_cap =
+        o->size_hint > 0 && o->size_hint < S3D_BODY_CHUNK ? (size_t)o->size_hint : S3D_BODY_CHUNK;
     (void)MD5_Init(&in->md5);
     if (o->want_sha256) {
         (void)SHA256_Init(&in->sha256);
@@ -77,7 +78,7 @@ static void store(struct s3d_intake *in, uint64_t at, const char *p, size_t len)
 static void probe_end(struct s3d_intake *in)
 {
     in->mode = s3d_gen_probe(in->probe, in->probe_len, &in->seed, &in->off) ? S3D_INTAKE_GEN
-                                                                          : S3D_INTAKE_MEM;
+                                                                            : S3D_INTAKE_MEM;
     if (in->mode == S3D_INTAKE_MEM) {
         keep(in, 0, in->probe, in->probe_len);
     }

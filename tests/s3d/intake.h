@@ -1,8 +1,8 @@
 /*
  * intake.h - takes a body in as it arrives: digests, recognition of made-up bytes, storage.
  *
- * Bytes that equal a stream of gen.h become a reference to it; others are kept, or dropped when so asked.
- * One owner.
+ * Bytes that equal a stream of gen.h become a reference to it; others are kept, or dropped when so
+ * asked. One owner.
  */
 #ifndef XF_TESTS_S3D_INTAKE_H
 #define XF_TESTS_S3D_INTAKE_H

@@ -106,14 +106,16 @@ enum xf_code s3d_limits_latency(struct s3d_limits *l, struct xf_str text, struct
     return XF_OK;
 }
 
-static enum xf_code rps_field(struct xf_str f, double rate[2], double *burst, uint64_t *segments, struct xf_err *err)
+static enum xf_code
+rps_field(struct xf_str f, double rate[2], double *burst, uint64_t *segments, struct xf_err *err)
 {
     struct xf_str rest = f;
     struct xf_str name = XF_STR_EMPTY;
     uint64_t v;
 
     if (!xf_str_cut(&rest, '=', &name) || !xf_str_u64(rest, &v)) {
-        return XF_FAIL(err, XF_E_INVAL, "prefix limit field '%.*s' is not NAME=NUMBER", XF_STR_ARG(f));
+        return XF_FAIL(
+            err, XF_E_INVAL, "prefix limit field '%.*s' is not NAME=NUMBER", XF_STR_ARG(f));
     }
     if (xf_str_eq_c(name, "read")) {
         rate[0] = (double)v;
@@ -186,7 +188,8 @@ int64_t s3d_limits_copy_ms(struct s3d_limits *l, uint64_t bytes)
 }
 
 /* The bucket and the first segments of the key. */
-static void state_name(const struct s3d_limits *l, struct xf_str bucket, struct xf_str key, struct xf_buf *out)
+static void
+state_name(const struct s3d_limits *l, struct xf_str bucket, struct xf_str key, struct xf_buf *out)
 {
     size_t end = 0;
 
@@ -202,7 +205,8 @@ static void state_name(const struct s3d_limits *l, struct xf_str bucket, struct 
     xf_buf_put(out, xf_str_sub(key, 0, end));
 }
 
-static struct bucket_state *state_of(struct s3d_limits *l, struct xf_str name, int64_t mono_ms, double full[2])
+static struct bucket_state *
+state_of(struct s3d_limits *l, struct xf_str name, int64_t mono_ms, double full[2])
 {
     struct bucket_state *s = xf_map_get(&l->states, name);
 

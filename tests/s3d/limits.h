@@ -1,5 +1,6 @@
 /*
- * limits.h - modelled speed: latency by operation, requests a second by prefix, throughput of copies. Any thread.
+ * limits.h - modelled speed: latency by operation, requests a second by prefix, throughput of
+ * copies. Any thread.
  */
 #ifndef XF_TESTS_S3D_LIMITS_H
 #define XF_TESTS_S3D_LIMITS_H

@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    PAGE_MAX = 1000
-};
+enum { PAGE_MAX = 1000 };
 
 struct item {
     struct s3d_rec *rec;
@@ -45,8 +43,8 @@ void s3d_list_encode(struct xf_buf *out, struct xf_str s, bool space_is_plus)
 
     for (size_t i = 0; i < s.len; i++) {
         unsigned char c = (unsigned char)s.ptr[i];
-        bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-                     c == '_' || c == '.' || c == '*' || c == '/';
+        bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                     c == '-' || c == '_' || c == '.' || c == '*' || c == '/';
         if (plain) {
             xf_buf_put_byte(out, (char)c);
         } else if (c == ' ' && space_is_plus) {
@@ -59,7 +57,8 @@ void s3d_list_encode(struct xf_buf *out, struct xf_str s, bool space_is_plus)
 }
 
 /* A field whose encoding depends on the request and the dialect. */
-static void put_name(struct list *l, struct xf_buf *out, const char *tag, struct xf_str s, bool is_key)
+static void
+put_name(struct list *l, struct xf_buf *out, const char *tag, struct xf_str s, bool is_key)
 {
     enum s3d_list_encoding e = l->d->encoding;
     bool raw = e == S3D_ENC_RAW || e == S3D_ENC_CHARREF || (e == S3D_ENC_RAW_FIELDS && !is_key);
@@ -130,7 +129,8 @@ static size_t common_prefix(const struct list *l, struct xf_str key)
     if (l->delimiter.len == 0 || key.len < l->prefix.len) {
         return 0;
     }
-    const char *p = memmem(key.ptr + l->prefix.len, key.len - l->prefix.len, l->delimiter.ptr, l->delimiter.len);
+    const char *p = memmem(
+        key.ptr + l->prefix.len, key.len - l->prefix.len, l->delimiter.ptr, l->delimiter.len);
     return p == NULL ? 0 : (size_t)(p - key.ptr) + l->delimiter.len;
 }
 
@@ -221,7 +221,8 @@ static int cmp_reverse(const void *a, const void *b)
     return xf_str_cmp(item_name(b), item_name(a));
 }
 
-/* UTF-16 order differs from byte order for surrogate pairs (lead byte F0..F4) against U+E000..U+FFFF. */
+/* UTF-16 order differs from byte order for surrogate pairs (lead byte F0..F4) against
+ * U+E000..U+FFFF. */
 static int cmp_utf16(const void *a, const void *b)
 {
     struct xf_str x = item_name(a);
@@ -268,7 +269,8 @@ static void reorder(struct list *l)
     l->n = l->d->drop_last < l->n ? l->n - (size_t)l->d->drop_last : 0;
 }
 
-static void put_contents(struct list *l, struct xf_buf *out, const struct s3d_obj *o, struct xf_str key)
+static void
+put_contents(struct list *l, struct xf_buf *out, const struct s3d_obj *o, struct xf_str key)
 {
     char etag[S3D_ETAG_MAX];
 
@@ -288,7 +290,9 @@ static void put_contents(struct list *l, struct xf_buf *out, const struct s3d_ob
     xf_buf_put(out, XF_STR_LIT("</Size>"));
     if (o->attrs != NULL && o->attrs->sum_alg != S3D_SUM_NONE) {
         s3d_xml_tag(out, "ChecksumAlgorithm", xf_str_c(s3d_sum_upper(o->attrs->sum_alg)));
-        s3d_xml_tag(out, "ChecksumType", o->attrs->composite ? XF_STR_LIT("COMPOSITE") : XF_STR_LIT("FULL_OBJECT"));
+        s3d_xml_tag(out,
+                    "ChecksumType",
+                    o->attrs->composite ? XF_STR_LIT("COMPOSITE") : XF_STR_LIT("FULL_OBJECT"));
     }
     if (l->fetch_owner) {
         xf_buf_put(out, XF_STR_LIT("<Owner><ID>s3d</ID></Owner>"));
@@ -366,8 +370,8 @@ static void put_head_v1(struct list *l, struct xf_buf *out)
 static void answer_locked(struct list *l)
 {
     struct xf_buf *out = &l->r->resp.body;
-    bool announce = l->encode && l->d->encoding != S3D_ENC_UNANNOUNCED && l->d->encoding != S3D_ENC_RAW &&
-                    l->d->encoding != S3D_ENC_CHARREF;
+    bool announce = l->encode && l->d->encoding != S3D_ENC_UNANNOUNCED &&
+                    l->d->encoding != S3D_ENC_RAW && l->d->encoding != S3D_ENC_CHARREF;
 
     s3d_ok(l->r, 200, true);
     xf_buf_put_c(out, "<ListBucketResult" S3D_XML_NS ">");
@@ -413,7 +417,8 @@ static bool read_params(struct list *l)
         l->encode = true;
     }
     l->max_keys = PAGE_MAX;
-    if (s3d_req_query(r, "max-keys", &v) && (!xf_str_u64(v, &l->max_keys) || l->max_keys > INT32_MAX)) {
+    if (s3d_req_query(r, "max-keys", &v) &&
+        (!xf_str_u64(v, &l->max_keys) || l->max_keys > INT32_MAX)) {
         s3d_fail(r, "InvalidArgument", "Provided max-keys not an integer or within integer range");
         return false;
     }

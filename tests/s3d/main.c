@@ -1,7 +1,6 @@
 /* main.c - the command line of s3d. */
-#include "tests/s3d/server.h"
-
 #include "common/rt/loop.h"
+#include "tests/s3d/server.h"
 
 #include <getopt.h>
 #include <signal.h>
@@ -155,7 +154,8 @@ static bool take_number(struct s3d_opts *o, int id, const char *arg)
         o->log_requests = v;
     } else if (id == OPT_TRUE_ETAG_MAX && s3d_size_parse(xf_str_c(arg), &v)) {
         o->true_etag_max = v;
-    } else if (id == OPT_CLOCK_OFFSET && xf_str_i64(xf_str_c(arg), &i) && i > -INT32_MAX && i < INT32_MAX) {
+    } else if (id == OPT_CLOCK_OFFSET && xf_str_i64(xf_str_c(arg), &i) && i > -INT32_MAX &&
+               i < INT32_MAX) {
         o->clock_offset_ms = i * 1000;
     } else {
         return false;
@@ -169,7 +169,8 @@ static int parse_args(int argc, char **argv, struct s3d_opts *o)
     int id;
     int index = 0;
 
-    while ((id = getopt_long(argc, argv, "", options, &index)) != -1) { /* NOLINT(concurrency-mt-unsafe): one thread yet */
+    while ((id = getopt_long(argc, argv, "", options, &index)) !=
+           -1) { /* NOLINT(concurrency-mt-unsafe): one thread yet */
         if (id == OPT_HELP) {
             (void)fputs(help, stdout);
             return 1;
@@ -178,7 +179,8 @@ static int parse_args(int argc, char **argv, struct s3d_opts *o)
             return 2; /* getopt said what is wrong */
         }
         if (!take_text(o, id, optarg) && !take_number(o, id, optarg)) {
-            (void)fprintf(stderr, "s3d: bad value of --%s: '%s' (see --help)\n", options[index].name, optarg);
+            (void)fprintf(
+                stderr, "s3d: bad value of --%s: '%s' (see --help)\n", options[index].name, optarg);
             return 2;
         }
     }

@@ -19,7 +19,8 @@ static void no_upload(struct s3d_req *r)
 {
     s3d_fail(r,
              "NoSuchUpload",
-             "The specified upload does not exist. The upload ID may be invalid, or the upload may have been "
+             "The specified upload does not exist. The upload ID may be invalid, or the upload may "
+             "have been "
              "aborted or completed.");
 }
 
@@ -29,11 +30,13 @@ bool s3d_part_params(struct s3d_req *r, size_t *part_no, struct xf_str *upload_i
     uint64_t n;
 
     if (!s3d_req_query(r, "partNumber", &v) || !xf_str_u64(v, &n) || n < 1 || n > S3D_PARTS_MAX) {
-        s3d_fail(r, "InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive");
+        s3d_fail(
+            r, "InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive");
         return false;
     }
     if (!s3d_req_query(r, "uploadId", upload_id)) {
-        s3d_fail(r, "InvalidArgument", "This operation does not accept a query-string without uploadId");
+        s3d_fail(
+            r, "InvalidArgument", "This operation does not accept a query-string without uploadId");
         return false;
     }
     *part_no = (size_t)n;
@@ -52,7 +55,10 @@ static bool upload_checksum(struct s3d_req *r, enum s3d_sum_alg *alg, bool *comp
     *composite = false;
     if (!s3d_http_get(&r->http, "x-amz-checksum-algorithm", &v)) {
         if (type.len > 0) {
-            s3d_fail(r, "InvalidRequest", "The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header.");
+            s3d_fail(r,
+                     "InvalidRequest",
+                     "The x-amz-checksum-type header can only be used with the "
+                     "x-amz-checksum-algorithm header.");
             return false;
         }
         return true;
@@ -66,7 +72,8 @@ static bool upload_checksum(struct s3d_req *r, enum s3d_sum_alg *alg, bool *comp
     *composite = type.len == 0 ? *alg != S3D_SUM_CRC64NVME : !full;
     if ((*composite && *alg == S3D_SUM_CRC64NVME) || (full && !s3d_sum_is_crc(*alg)) ||
         (type.len > 0 && !full && !xf_str_eq_c(type, "COMPOSITE"))) {
-        s3d_fail(r, "InvalidRequest", "The checksum type cannot be used with this checksum algorithm.");
+        s3d_fail(
+            r, "InvalidRequest", "The checksum type cannot be used with this checksum algorithm.");
         return false;
     }
     return true;
@@ -167,7 +174,9 @@ void s3d_upload_part(struct s3d_req *r)
     theirs = u == NULL ? S3D_SUM_NONE : u->sum_alg;
     unlock(r);
     if (theirs != S3D_SUM_NONE && alg != theirs) {
-        s3d_fail(r, "InvalidRequest", "Checksum Type mismatch occurred, the part's type is not the upload's");
+        s3d_fail(r,
+                 "InvalidRequest",
+                 "Checksum Type mismatch occurred, the part's type is not the upload's");
         return;
     }
     spoil_part(r);
@@ -196,7 +205,8 @@ static bool etag_is(struct xf_str sent, const uint8_t md5[S3D_MD5_LEN])
     return s3d_etag_matches(&o, sent) && !xf_str_eq_c(sent, "*");
 }
 
-static bool part_fail(struct s3d_req *r, const char *code, const char *message, const struct s3d_xml_part *p)
+static bool
+part_fail(struct s3d_req *r, const char *code, const char *message, const struct s3d_xml_part *p)
 {
     XF_AUTO_BUF extra = {0};
 
@@ -217,7 +227,10 @@ static bool part_sum_ok(struct s3d_req *r, const struct s3d_upload *u, const str
 
     for (int i = S3D_SUM_NONE + 1; i < S3D_SUM_N; i++) {
         if (p->sum[i].len > 0 && (enum s3d_sum_alg)i != u->sum_alg) {
-            return part_fail(r, "InvalidPart", "One or more of the specified parts could not be found: checksum type", p);
+            return part_fail(r,
+                             "InvalidPart",
+                             "One or more of the specified parts could not be found: checksum type",
+                             p);
         }
     }
     if (u->sum_alg == S3D_SUM_NONE) {
@@ -229,14 +242,16 @@ static bool part_sum_ok(struct s3d_req *r, const struct s3d_upload *u, const str
         }
         s3d_fail(r,
                  "InvalidRequest",
-                 "The upload was created using a checksum. The complete request must include the checksum for "
+                 "The upload was created using a checksum. The complete request must include the "
+                 "checksum for "
                  "each part.");
         return false;
     }
     xf_buf_init(&b, 0);
     if (!xf_buf_put_unbase64(&b, p->sum[u->sum_alg]) || b.len != s3d_sum_len(u->sum_alg) ||
         memcmp(b.ptr, u->parts[p->part_no - 1].sum, b.len) != 0) {
-        return part_fail(r, "InvalidPart", "One or more of the specified parts could not be found: checksum", p);
+        return part_fail(
+            r, "InvalidPart", "One or more of the specified parts could not be found: checksum", p);
     }
     return true;
 }
@@ -249,23 +264,27 @@ static bool parts_ok(struct s3d_req *r, const struct s3d_upload *u, const struct
         if (i > 0 && p->part_no <= doc->parts[i - 1].part_no) {
             s3d_fail(r,
                      "InvalidPartOrder",
-                     "The list of parts was not in ascending order. Parts must be ordered by part number.");
+                     "The list of parts was not in ascending order. Parts must be ordered by part "
+                     "number.");
             return false;
         }
         if (p->part_no < 1 || p->part_no > u->cap_parts || u->parts[p->part_no - 1].body == NULL ||
             !etag_is(p->etag, u->parts[p->part_no - 1].md5)) {
-            return part_fail(r,
-                             "InvalidPart",
-                             "One or more of the specified parts could not be found. The part may not have "
-                             "been uploaded, or the specified entity tag may not match the part's entity tag.",
-                             p);
+            return part_fail(
+                r,
+                "InvalidPart",
+                "One or more of the specified parts could not be found. The part may not have "
+                "been uploaded, or the specified entity tag may not match the part's entity tag.",
+                p);
         }
         if (!part_sum_ok(r, u, p)) {
             return false;
         }
         if (i + 1 < doc->n_parts && u->parts[p->part_no - 1].size < S3D_PART_MIN) {
-            return part_fail(
-                r, "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size", p);
+            return part_fail(r,
+                             "EntityTooSmall",
+                             "Your proposed upload is smaller than the minimum allowed size",
+                             p);
         }
     }
     return true;
@@ -309,7 +328,8 @@ static bool announced_whole(struct s3d_req *r, const struct s3d_upload *u, struc
     }
     (void)snprintf(name, sizeof(name), "x-amz-checksum-%s", s3d_sum_name(u->sum_alg));
     if (s3d_http_get(&r->http, name, &v) && !xf_str_eq(v, b64)) {
-        s3d_fail(r, "BadDigest", "The checksum you specified did not match the calculated checksum.");
+        s3d_fail(
+            r, "BadDigest", "The checksum you specified did not match the calculated checksum.");
         return false;
     }
     return true;
@@ -321,14 +341,17 @@ static bool announced_size(struct s3d_req *r, uint64_t size)
     uint64_t n;
 
     if (s3d_http_get(&r->http, "x-amz-mp-object-size", &v) && (!xf_str_u64(v, &n) || n != size)) {
-        s3d_fail(r, "InvalidRequest", "The provided 'x-amz-mp-object-size' header does not match what was computed.");
+        s3d_fail(r,
+                 "InvalidRequest",
+                 "The provided 'x-amz-mp-object-size' header does not match what was computed.");
         return false;
     }
     return true;
 }
 
 /* Make r->obj of the upload's parts. The bucket's lock is held. */
-static bool assemble_locked(struct s3d_req *r, const struct s3d_upload *u, const struct s3d_xml_doc *doc)
+static bool
+assemble_locked(struct s3d_req *r, const struct s3d_upload *u, const struct s3d_xml_doc *doc)
 {
     struct s3d_body **bodies = xf_xcalloc(doc->n_parts, sizeof(struct s3d_body *));
     struct s3d_attrs_src src;
@@ -411,7 +434,8 @@ static void finish_upload(struct s3d_req *r, struct xf_str upload_id)
     unlock(r);
 }
 
-static void complete_parsed(struct s3d_req *r, const struct s3d_xml_doc *doc, struct xf_str upload_id)
+static void
+complete_parsed(struct s3d_req *r, const struct s3d_xml_doc *doc, struct xf_str upload_id)
 {
     struct s3d_put_cond cond;
     bool ok = false;
@@ -448,11 +472,15 @@ void s3d_complete_upload(struct s3d_req *r)
 
     (void)s3d_req_query(r, "uploadId", &upload_id); /* it made this operation */
     if (!s3d_xml_parse(S3D_XML_COMPLETE, xf_buf_view(&r->small), &doc)) {
-        s3d_fail(r, "MalformedXML", "The XML you provided was not well-formed or did not validate against our published schema");
+        s3d_fail(r,
+                 "MalformedXML",
+                 "The XML you provided was not well-formed or did not validate against our "
+                 "published schema");
     } else if (doc.n_parts == 0) {
         s3d_fail(r, "InvalidRequest", "You must specify at least one part");
     } else if (doc.n_parts > S3D_PARTS_MAX) {
-        s3d_fail(r, "InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive");
+        s3d_fail(
+            r, "InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive");
     } else {
         complete_parsed(r, &doc, upload_id);
     }

@@ -1,7 +1,8 @@
 /*
  * object.h - one stored object as a value: size, bytes, MD5, attributes, times.
  *
- * Copied out of the index under its lock (with references taken), so that a reader needs no lock afterwards.
+ * Copied out of the index under its lock (with references taken), so that a reader needs no lock
+ * afterwards.
  */
 #ifndef XF_TESTS_S3D_OBJECT_H
 #define XF_TESTS_S3D_OBJECT_H

@@ -95,16 +95,19 @@ static bool parse_range(struct xf_str v, uint64_t size, struct range *out)
     return true;
 }
 
-static bool part_range(struct s3d_req *r, const struct s3d_obj *o, struct xf_str number, struct range *out)
+static bool
+part_range(struct s3d_req *r, const struct s3d_obj *o, struct xf_str number, struct range *out)
 {
     uint64_t n;
 
     if (!xf_str_u64(number, &n) || n < 1 || n > S3D_PARTS_MAX) {
-        s3d_fail(r, "InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive");
+        s3d_fail(
+            r, "InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive");
         return false;
     }
     if (s3d_http_has(&r->http, "range")) {
-        s3d_fail(r, "InvalidRequest", "Cannot specify both Range header and partNumber query parameter");
+        s3d_fail(
+            r, "InvalidRequest", "Cannot specify both Range header and partNumber query parameter");
         return false;
     }
     out->on = true;
@@ -120,8 +123,10 @@ static bool part_range(struct s3d_req *r, const struct s3d_obj *o, struct xf_str
         XF_AUTO_BUF extra = {0};
         xf_buf_init(&extra, 0);
         s3d_xml_tag_u64(&extra, "ActualPartCount", o->n_parts == 0 ? 1 : o->n_parts);
-        s3d_fail_extra(
-            r, "InvalidPartNumber", "The requested partnumber is not satisfiable", xf_buf_view(&extra));
+        s3d_fail_extra(r,
+                       "InvalidPartNumber",
+                       "The requested partnumber is not satisfiable",
+                       xf_buf_view(&extra));
         return false;
     }
     if (o->n_parts > 0) {
@@ -179,7 +184,8 @@ static bool find_range(struct s3d_req *r, const struct s3d_obj *o, struct range 
     xf_buf_init(&extra, 0);
     s3d_xml_tag(&extra, "RangeRequested", v);
     s3d_xml_tag_u64(&extra, "ActualObjectSize", o->size);
-    s3d_fail_extra(r, "InvalidRange", "The requested range is not satisfiable", xf_buf_view(&extra));
+    s3d_fail_extra(
+        r, "InvalidRange", "The requested range is not satisfiable", xf_buf_view(&extra));
     return false;
 }
 
@@ -192,7 +198,8 @@ static void answer_object(struct s3d_req *r, const struct s3d_obj *o)
         return;
     }
     if (r->op == S3D_OP_GET && is_archived(o)) {
-        s3d_fail(r, "InvalidObjectState", "The operation is not valid for the object's storage class");
+        s3d_fail(
+            r, "InvalidObjectState", "The operation is not valid for the object's storage class");
         return;
     }
     if (!find_range(r, o, &range)) {
@@ -214,7 +221,10 @@ static void answer_object(struct s3d_req *r, const struct s3d_obj *o)
                     (unsigned long long)(range.off + range.len - 1),
                     (unsigned long long)size);
     }
-    put_attrs(r, o, !range.on && xf_str_eq_nocase(s3d_http_value(&r->http, "x-amz-checksum-mode"), XF_STR_LIT("ENABLED")));
+    put_attrs(r,
+              o,
+              !range.on && xf_str_eq_nocase(s3d_http_value(&r->http, "x-amz-checksum-mode"),
+                                            XF_STR_LIT("ENABLED")));
     if (r->op == S3D_OP_HEAD) {
         r->resp.has_length = true;
         r->resp.length = range.len;

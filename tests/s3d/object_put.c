@@ -28,7 +28,10 @@ static bool announced_sum(struct s3d_req *r, enum s3d_sum_alg *alg, struct xf_st
         }
     }
     if (found > 1) {
-        s3d_fail(r, "InvalidRequest", "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.");
+        s3d_fail(
+            r,
+            "InvalidRequest",
+            "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.");
         return false;
     }
     return true;
@@ -41,7 +44,9 @@ static bool declared_size(struct s3d_req *r, uint64_t *size)
     r->has_decoded_length = false;
     if (r->aws_on) {
         if (!s3d_http_get(&r->http, "x-amz-decoded-content-length", &v) || !xf_str_u64(v, size)) {
-            s3d_fail(r, "MissingContentLength", "You must provide the x-amz-decoded-content-length HTTP header.");
+            s3d_fail(r,
+                     "MissingContentLength",
+                     "You must provide the x-amz-decoded-content-length HTTP header.");
             return false;
         }
         r->has_decoded_length = true;
@@ -80,7 +85,8 @@ bool s3d_data_begin(struct s3d_req *r)
     struct xf_str value;
     enum s3d_payload p = r->auth.payload;
 
-    r->aws_on = p == S3D_PAYLOAD_CHUNKS || p == S3D_PAYLOAD_CHUNKS_TRAILER || p == S3D_PAYLOAD_UNSIGNED_TRAILER;
+    r->aws_on = p == S3D_PAYLOAD_CHUNKS || p == S3D_PAYLOAD_CHUNKS_TRAILER ||
+                p == S3D_PAYLOAD_UNSIGNED_TRAILER;
     if (!announced_sum(r, &o.sum, &value) || !declared_size(r, &o.size_hint)) {
         return false;
     }
@@ -95,7 +101,8 @@ bool s3d_data_begin(struct s3d_req *r)
     s3d_intake_init(&r->intake, &o);
     r->intake_on = true;
     if (r->aws_on) {
-        const struct s3d_auth *auth = r->auth.checked && p != S3D_PAYLOAD_UNSIGNED_TRAILER ? &r->auth : NULL;
+        const struct s3d_auth *auth =
+            r->auth.checked && p != S3D_PAYLOAD_UNSIGNED_TRAILER ? &r->auth : NULL;
         s3d_chunked_init(&r->aws, auth, p == S3D_PAYLOAD_CHUNKS_TRAILER);
     }
     return true;
@@ -134,7 +141,9 @@ static bool check_sum(struct s3d_req *r, const uint8_t *sum, size_t len)
     if (trailer.len > 0) {
         v = s3d_chunked_trailer(&r->aws, trailer);
         if (v.len == 0) {
-            s3d_fail(r, "IncompleteBody", "The request body terminated unexpectedly: a trailer is missing");
+            s3d_fail(r,
+                     "IncompleteBody",
+                     "The request body terminated unexpectedly: a trailer is missing");
             return false;
         }
     }
@@ -147,27 +156,33 @@ static bool check_sum(struct s3d_req *r, const uint8_t *sum, size_t len)
         return false;
     }
     if (b.len != len || memcmp(b.ptr, sum, len) != 0) {
-        s3d_fail(r, "BadDigest", "The checksum you specified did not match the calculated checksum.");
+        s3d_fail(
+            r, "BadDigest", "The checksum you specified did not match the calculated checksum.");
         return false;
     }
     return true;
 }
 
-bool s3d_data_end(struct s3d_req *r, struct s3d_body **body, uint8_t md5[S3D_MD5_LEN], uint8_t sum[S3D_SUM_MAX])
+bool s3d_data_end(struct s3d_req *r,
+                  struct s3d_body **body,
+                  uint8_t md5[S3D_MD5_LEN],
+                  uint8_t sum[S3D_SUM_MAX])
 {
     uint8_t sha[S3D_SHA256_LEN];
 
     if (r->intake.want_sha256) {
         (void)SHA256_Final(sha, &r->intake.sha256);
         if (memcmp(sha, r->auth.sha256, sizeof(sha)) != 0) {
-            s3d_fail(r,
-                     "XAmzContentSHA256Mismatch",
-                     "The provided 'x-amz-content-sha256' header does not match what was computed.");
+            s3d_fail(
+                r,
+                "XAmzContentSHA256Mismatch",
+                "The provided 'x-amz-content-sha256' header does not match what was computed.");
             return false;
         }
     }
     if (r->has_decoded_length && r->intake.size != r->decoded_length) {
-        s3d_fail(r, "IncompleteBody", "The body has not the length of x-amz-decoded-content-length");
+        s3d_fail(
+            r, "IncompleteBody", "The body has not the length of x-amz-decoded-content-length");
         return false;
     }
     size_t sum_len = r->intake.sum.alg == S3D_SUM_NONE ? 0 : s3d_sum_final(&r->intake.sum, sum);
@@ -191,14 +206,20 @@ bool s3d_write_cond(struct s3d_req *r, struct s3d_put_cond *cond)
     memset(cond, 0, sizeof(*cond));
     if (s3d_req_cond(r, "If-None-Match", &v)) {
         if (!xf_str_eq_c(v, "*")) {
-            s3d_fail(r, "NotImplemented", "A header you provided implies functionality that is not implemented: If-None-Match");
+            s3d_fail(r,
+                     "NotImplemented",
+                     "A header you provided implies functionality that is not implemented: "
+                     "If-None-Match");
             return false;
         }
         cond->if_absent = true;
     }
     if (s3d_req_cond(r, "If-Match", &v)) {
         if (cond->if_absent || xf_str_eq_c(v, "*")) {
-            s3d_fail(r, "NotImplemented", "A header you provided implies functionality that is not implemented: If-Match");
+            s3d_fail(
+                r,
+                "NotImplemented",
+                "A header you provided implies functionality that is not implemented: If-Match");
             return false;
         }
         cond->if_match = v;
@@ -210,7 +231,7 @@ bool s3d_store_object(struct s3d_req *r, const struct s3d_put_cond *cond)
 {
     struct s3d_obj o = r->obj;
 
-    r->obj_on = false; /* the references go in, or are dropped there */
+    r->obj_on = false;            /* the references go in, or are dropped there */
     (void)s3d_attrs_ref(o.attrs); /* r->obj stays good for the answer */
     if ((o.flags & S3D_OBJ_GEN) == 0) {
         (void)s3d_body_ref(o.u.body);
@@ -278,7 +299,8 @@ void s3d_etag_header(struct s3d_req *r, const struct s3d_obj *o)
     if ((o->flags & S3D_OBJ_KMS) != 0) {
         xf_buf_put_c(&r->resp.headers,
                      "x-amz-server-side-encryption: aws:kms\r\n"
-                     "x-amz-server-side-encryption-aws-kms-key-id: arn:aws:kms:us-east-1:123456789012:key/s3d\r\n");
+                     "x-amz-server-side-encryption-aws-kms-key-id: "
+                     "arn:aws:kms:us-east-1:123456789012:key/s3d\r\n");
     }
 }
 

@@ -56,14 +56,15 @@ static unsigned query_flags(const struct s3d_param *params, size_t n)
     static const struct {
         const char *name;
         unsigned flag;
-    } known[] = {{"uploads", Q_UPLOADS},       {"uploadId", Q_UPLOAD_ID}, {"partNumber", Q_PART_NO},
-                 {"tagging", Q_TAGGING},       {"delete", Q_DELETE},      {"location", Q_LOCATION},
-                 {"versioning", Q_VERSIONING}, {"acl", Q_OTHER},          {"attributes", Q_OTHER},
-                 {"versions", Q_OTHER},        {"policy", Q_OTHER},       {"lifecycle", Q_OTHER},
-                 {"encryption", Q_OTHER},      {"cors", Q_OTHER},         {"object-lock", Q_OTHER},
-                 {"retention", Q_OTHER},       {"legal-hold", Q_OTHER},   {"restore", Q_OTHER},
-                 {"replication", Q_OTHER},     {"website", Q_OTHER},      {"ownershipControls", Q_OTHER},
-                 {"torrent", Q_OTHER},         {"select", Q_OTHER},       {"versionId", Q_OTHER}};
+    } known[] = {
+        {"uploads", Q_UPLOADS},       {"uploadId", Q_UPLOAD_ID}, {"partNumber", Q_PART_NO},
+        {"tagging", Q_TAGGING},       {"delete", Q_DELETE},      {"location", Q_LOCATION},
+        {"versioning", Q_VERSIONING}, {"acl", Q_OTHER},          {"attributes", Q_OTHER},
+        {"versions", Q_OTHER},        {"policy", Q_OTHER},       {"lifecycle", Q_OTHER},
+        {"encryption", Q_OTHER},      {"cors", Q_OTHER},         {"object-lock", Q_OTHER},
+        {"retention", Q_OTHER},       {"legal-hold", Q_OTHER},   {"restore", Q_OTHER},
+        {"replication", Q_OTHER},     {"website", Q_OTHER},      {"ownershipControls", Q_OTHER},
+        {"torrent", Q_OTHER},         {"select", Q_OTHER},       {"versionId", Q_OTHER}};
     unsigned flags = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -99,7 +100,9 @@ static enum s3d_op route_bucket(enum s3d_method m, unsigned q)
         if ((q & Q_VERSIONING) != 0) {
             return S3D_OP_BUCKET_VERSIONING;
         }
-        return (q & Q_TAGGING) != 0 ? S3D_OP_OTHER : (q & Q_V2) != 0 ? S3D_OP_LIST_V2 : S3D_OP_LIST_V1;
+        return (q & Q_TAGGING) != 0 ? S3D_OP_OTHER
+               : (q & Q_V2) != 0    ? S3D_OP_LIST_V2
+                                    : S3D_OP_LIST_V1;
     case S3D_HEAD: return S3D_OP_HEAD_BUCKET;
     case S3D_PUT: return q == 0 ? S3D_OP_CREATE_BUCKET : S3D_OP_OTHER;
     case S3D_DELETE: return q == 0 ? S3D_OP_DELETE_BUCKET : S3D_OP_OTHER;

@@ -3,9 +3,7 @@
 
 #include "tests/s3d/xml.h"
 
-enum {
-    HASH_AT_ONCE = 256 * 1024
-};
+enum { HASH_AT_ONCE = 256 * 1024 };
 
 bool s3d_req_query(const struct s3d_req *r, const char *name, struct xf_str *value)
 {
@@ -17,7 +15,10 @@ bool s3d_req_cond(const struct s3d_req *r, const char *name, struct xf_str *valu
     return !r->act.ignore_conditions && s3d_http_get(&r->http, name, value);
 }
 
-void s3d_req_hash(struct s3d_req *r, struct s3d_body *b, enum s3d_sum_alg sum, void (*done)(struct s3d_req *r))
+void s3d_req_hash(struct s3d_req *r,
+                  struct s3d_body *b,
+                  enum s3d_sum_alg sum,
+                  void (*done)(struct s3d_req *r))
 {
     s3d_hash_init(&r->hash, b, sum);
     r->hashing = true;
@@ -70,7 +71,8 @@ void s3d_ok(struct s3d_req *r, int status, bool xml)
     }
 }
 
-void s3d_fail_status(struct s3d_req *r, int status, const char *code, const char *message, struct xf_str extra)
+void s3d_fail_status(
+    struct s3d_req *r, int status, const char *code, const char *message, struct xf_str extra)
 {
     struct xf_buf *out = &r->resp.body;
 
@@ -93,7 +95,9 @@ void s3d_fail_status(struct s3d_req *r, int status, const char *code, const char
         s3d_xml_tag(out, "BucketName", r->bucket);
     }
     xf_buf_put(out, extra);
-    xf_buf_putf(out, "<RequestId>%016llX</RequestId><HostId>s3d</HostId></Error>", (unsigned long long)r->id);
+    xf_buf_putf(out,
+                "<RequestId>%016llX</RequestId><HostId>s3d</HostId></Error>",
+                (unsigned long long)r->id);
 }
 
 void s3d_fail_extra(struct s3d_req *r, const char *code, const char *message, struct xf_str extra)

@@ -1,8 +1,8 @@
 /*
  * req.h - one request on its way: what was asked, what arrives with it, and the answer being made.
  *
- * Belongs to its connection. A handler (handlers.h) reads the request and fills the answer; one that needs a long
- * hash starts it with s3d_req_hash() and is called again at its resume function.
+ * Belongs to its connection. A handler (handlers.h) reads the request and fills the answer; one
+ * that needs a long hash starts it with s3d_req_hash() and is called again at its resume function.
  */
 #ifndef XF_TESTS_S3D_REQ_H
 #define XF_TESTS_S3D_REQ_H
@@ -18,15 +18,15 @@ struct s3d_server;
 
 struct s3d_resp {
     int status;
-    struct xf_buf headers;       /* further header lines */
-    struct xf_buf body;          /* XML or JSON */
-    struct s3d_body *data;       /* instead of body */
+    struct xf_buf headers; /* further header lines */
+    struct xf_buf body;    /* XML or JSON */
+    struct s3d_body *data; /* instead of body */
     uint64_t data_off;
     uint64_t data_len;
-    bool has_length;             /* HEAD: announce `length`, send nothing */
+    bool has_length; /* HEAD: announce `length`, send nothing */
     uint64_t length;
-    const char *content_type;    /* NULL: none, or among headers */
-    bool close;                  /* end the connection afterwards */
+    const char *content_type; /* NULL: none, or among headers */
+    bool close;               /* end the connection afterwards */
     /* Long answers of the admin interface: called for more until it gives false; then chunked. */
     bool (*more)(void *arg, struct xf_buf *out);
     void (*more_free)(void *arg);
@@ -53,7 +53,7 @@ struct s3d_req {
 
     struct s3d_intake intake; /* object data */
     bool intake_on;
-    struct xf_buf small; /* an XML body */
+    struct xf_buf small;    /* an XML body */
     struct s3d_chunked aws; /* aws-chunked decoder */
     bool aws_on;
     uint64_t decoded_length;
@@ -77,7 +77,10 @@ bool s3d_req_query(const struct s3d_req *r, const char *name, struct xf_str *val
 /** A header that carries a condition: absent when the rule says to ignore conditions. */
 bool s3d_req_cond(const struct s3d_req *r, const char *name, struct xf_str *value);
 /** Hash `b` (and a checksum), then call `done` with r->hash finished. */
-void s3d_req_hash(struct s3d_req *r, struct s3d_body *b, enum s3d_sum_alg sum, void (*done)(struct s3d_req *r));
+void s3d_req_hash(struct s3d_req *r,
+                  struct s3d_body *b,
+                  enum s3d_sum_alg sum,
+                  void (*done)(struct s3d_req *r));
 /** Take what a handler left behind. */
 void s3d_req_release(struct s3d_req *r);
 
@@ -85,7 +88,8 @@ void s3d_req_release(struct s3d_req *r);
 void s3d_fail(struct s3d_req *r, const char *code, const char *message);
 /** With further elements, as XML. */
 void s3d_fail_extra(struct s3d_req *r, const char *code, const char *message, struct xf_str extra);
-void s3d_fail_status(struct s3d_req *r, int status, const char *code, const char *message, struct xf_str extra);
+void s3d_fail_status(
+    struct s3d_req *r, int status, const char *code, const char *message, struct xf_str extra);
 /** Answer begins: status, XML type and XML head when `xml`. */
 void s3d_ok(struct s3d_req *r, int status, bool xml);
 

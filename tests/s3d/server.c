@@ -45,7 +45,8 @@ static void on_accept(struct xf_watch *w, unsigned events)
     for (int i = 0; i < 64; i++) {
         int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
-            return; /* nothing more, or a client that left; out of descriptors shows as clients waiting */
+            return; /* nothing more, or a client that left; out of descriptors shows as clients
+                       waiting */
         }
         s3d_conn_open(t, fd);
     }
@@ -84,7 +85,8 @@ static enum xf_code parse_listen(const char *text, struct sockaddr_in *a, struct
     XF_AUTO_FREE char *host = xf_str_dup(xf_str_sub(s, 0, colon));
     if (colon == SIZE_MAX || !xf_str_u64(xf_str_sub(s, colon + 1, s.len), &port) || port > 65535 ||
         inet_pton(AF_INET, host, &a->sin_addr) != 1) {
-        return XF_FAIL(err, XF_E_INVAL, "--listen '%s' is not ADDR:PORT with an IPv4 address", text);
+        return XF_FAIL(
+            err, XF_E_INVAL, "--listen '%s' is not ADDR:PORT with an IPv4 address", text);
     }
     a->sin_port = htons((uint16_t)port);
     return XF_OK;
@@ -190,14 +192,19 @@ static enum xf_code make_buckets(struct s3d_server *s, int64_t now_ms, struct xf
     for (size_t i = 0; i < s->opts.n_buckets; i++) {
         struct xf_str name = xf_str_c(s->opts.buckets[i]);
         if (!s3d_bucket_name_is_valid(name)) {
-            return XF_FAIL(err, XF_E_INVAL, "--bucket '%s' is no valid bucket name", s->opts.buckets[i]);
+            return XF_FAIL(
+                err, XF_E_INVAL, "--bucket '%s' is no valid bucket name", s->opts.buckets[i]);
         }
         (void)s3d_store_make_bucket(s->store, name, now_ms); /* twice is fine */
     }
     return XF_OK;
 }
 
-static enum xf_code bucket_for(struct s3d_server *s, struct xf_str name, int64_t now_ms, struct s3d_bucket **out, struct xf_err *err)
+static enum xf_code bucket_for(struct s3d_server *s,
+                               struct xf_str name,
+                               int64_t now_ms,
+                               struct s3d_bucket **out,
+                               struct xf_err *err)
 {
     if (!s3d_bucket_name_is_valid(name)) {
         return XF_FAIL(err, XF_E_INVAL, "'%.*s' is no valid bucket name", XF_STR_ARG(name));
@@ -223,7 +230,8 @@ static enum xf_code load_synths(struct s3d_server *s, int64_t now_ms, struct xf_
 }
 
 /* BUCKET/KEY:SIZE[:part=SIZE]; the key may hold ':'. */
-static enum xf_code load_object(struct s3d_server *s, struct xf_str text, int64_t now_ms, struct xf_err *err)
+static enum xf_code
+load_object(struct s3d_server *s, struct xf_str text, int64_t now_ms, struct xf_err *err)
 {
     struct s3d_synth shape = {0};
     struct s3d_bucket *b;
@@ -235,7 +243,8 @@ static enum xf_code load_object(struct s3d_server *s, struct xf_str text, int64_
     }
     struct xf_str last = xf_str_sub(text, colon, text.len);
     if (xf_str_starts(last, XF_STR_LIT("part=")) && colon > 0) {
-        if (!s3d_size_parse(xf_str_sub(last, 5, last.len), &shape.part_size) || shape.part_size == 0) {
+        if (!s3d_size_parse(xf_str_sub(last, 5, last.len), &shape.part_size) ||
+            shape.part_size == 0) {
             return XF_FAIL(err, XF_E_INVAL, "bad part size");
         }
         text = xf_str_sub(text, 0, colon - 1);
@@ -244,7 +253,8 @@ static enum xf_code load_object(struct s3d_server *s, struct xf_str text, int64_
         }
         last = xf_str_sub(text, colon, text.len);
     }
-    if (slash == SIZE_MAX || slash == 0 || colon < slash + 3 || !s3d_size_parse(last, &shape.sizes.min)) {
+    if (slash == SIZE_MAX || slash == 0 || colon < slash + 3 ||
+        !s3d_size_parse(last, &shape.sizes.min)) {
         return XF_FAIL(err, XF_E_INVAL, "not of the form BUCKET/KEY:SIZE[:part=SIZE]");
     }
     struct xf_str key = xf_str_sub(text, slash + 1, colon - 1);
@@ -295,7 +305,8 @@ static enum xf_code start_threads(struct s3d_server *s, struct xf_err *err)
     for (size_t i = 0; i < s->threads->n; i++) {
         char name[16];
         (void)snprintf(name, sizeof(name), "s3d-%u", (unsigned)i);
-        XF_TRY(xf_thread_start(&s->threads->thread[i]->thread, name, run_thread, s->threads->thread[i], err));
+        XF_TRY(xf_thread_start(
+            &s->threads->thread[i]->thread, name, run_thread, s->threads->thread[i], err));
     }
     return XF_OK;
 }

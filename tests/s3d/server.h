@@ -13,17 +13,14 @@
 #include "tests/s3d/limits.h"
 #include "tests/s3d/store.h"
 
-enum {
-    S3D_THREADS_MAX = 64,
-    S3D_TEXTS_MAX = 64
-};
+enum { S3D_THREADS_MAX = 64, S3D_TEXTS_MAX = 64 };
 
 struct s3d_opts {
-    const char *listen;  /* ADDR:PORT */
-    const char *domain;  /* NULL: path style only */
-    const char *region;  /* NULL: any */
+    const char *listen; /* ADDR:PORT */
+    const char *domain; /* NULL: path style only */
+    const char *region; /* NULL: any */
     unsigned threads;
-    int ready_fd;        /* -1: none */
+    int ready_fd; /* -1: none */
     bool no_auth;
     bool discard;
     bool complete_idempotent;

@@ -18,7 +18,8 @@ static size_t text_size(const struct xf_json *j)
     return strlen(all) * 2 + 1024; /* more than all texts in it, with ": " and CR LF a header */
 }
 
-static enum xf_code parse_headers(const struct xf_json *headers, struct s3d_side_put *p, struct xf_err *err)
+static enum xf_code
+parse_headers(const struct xf_json *headers, struct s3d_side_put *p, struct xf_err *err)
 {
     const struct xf_json *value;
     XF_AUTO_BUF lines = {0};
@@ -43,11 +44,21 @@ static enum xf_code parse_headers(const struct xf_json *headers, struct s3d_side
 
 static enum xf_code check_names(const struct xf_json *j, bool key_only, struct xf_err *err)
 {
-    static const char *const all[] = {"bucket", "key", "body", "size", "seed", "headers", "tags",
-                                      "etag", "last_modified", "storage_class", "redirect"};
+    static const char *const all[] = {"bucket",
+                                      "key",
+                                      "body",
+                                      "size",
+                                      "seed",
+                                      "headers",
+                                      "tags",
+                                      "etag",
+                                      "last_modified",
+                                      "storage_class",
+                                      "redirect"};
     const struct xf_json *value;
 
-    for (const char *name = xf_json_next(j, NULL, &value); name != NULL; name = xf_json_next(j, name, &value)) {
+    for (const char *name = xf_json_next(j, NULL, &value); name != NULL;
+         name = xf_json_next(j, name, &value)) {
         bool known = false;
         for (size_t i = 0; i < (key_only ? 2 : XF_ARRAY_LEN(all)); i++) {
             known = known || strcmp(all[i], name) == 0;
@@ -59,7 +70,8 @@ static enum xf_code check_names(const struct xf_json *j, bool key_only, struct x
     return XF_OK;
 }
 
-static enum xf_code parse(const struct xf_json *j, bool key_only, struct s3d_side_put *p, struct xf_err *err)
+static enum xf_code
+parse(const struct xf_json *j, bool key_only, struct s3d_side_put *p, struct xf_err *err)
 {
     XF_TRY(check_names(j, key_only, err));
     p->bucket = copy_in(p, xf_str_c(xf_json_get_c(j, "bucket", "")));
@@ -89,8 +101,10 @@ static enum xf_code parse(const struct xf_json *j, bool key_only, struct s3d_sid
     return headers == NULL ? XF_OK : parse_headers(headers, p, err);
 }
 
-enum xf_code
-s3d_side_put_parse(const struct xf_json *j, bool key_only, struct s3d_side_put **out, struct xf_err *err)
+enum xf_code s3d_side_put_parse(const struct xf_json *j,
+                                bool key_only,
+                                struct s3d_side_put **out,
+                                struct xf_err *err)
 {
     if (!xf_json_is_object(j)) {
         return XF_FAIL(err, XF_E_INVAL, "not an object");

@@ -155,7 +155,8 @@ static bool name_byte(char c)
 
 bool s3d_bucket_name_is_valid(struct xf_str name)
 {
-    if (name.len < 3 || name.len > 63 || !name_byte(name.ptr[0]) || !name_byte(name.ptr[name.len - 1])) {
+    if (name.len < 3 || name.len > 63 || !name_byte(name.ptr[0]) ||
+        !name_byte(name.ptr[name.len - 1])) {
         return false;
     }
     for (size_t i = 0; i < name.len; i++) {
@@ -311,7 +312,8 @@ void s3d_bucket_load(struct s3d_bucket *b,
         one.sizes.min = s3d_synth_size(synth, n);
         xf_buf_reset(&key);
         s3d_synth_key(synth, n, &key);
-        s3d_bucket_load_one(b, xf_buf_view(&key), s3d_synth_seed(synth, n), &one, true_etag_max, now_ms);
+        s3d_bucket_load_one(
+            b, xf_buf_view(&key), s3d_synth_seed(synth, n), &one, true_etag_max, now_ms);
     }
 }
 
@@ -342,7 +344,8 @@ void s3d_upload_new(struct s3d_store *s,
     unlock(&b->lock);
 }
 
-struct s3d_upload *s3d_upload_find_locked(struct s3d_bucket *b, struct xf_str key, struct xf_str id, bool done_too)
+struct s3d_upload *
+s3d_upload_find_locked(struct s3d_bucket *b, struct xf_str key, struct xf_str id, bool done_too)
 {
     struct s3d_upload *u = xf_map_get(&b->uploads_by_id, id);
 

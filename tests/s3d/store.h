@@ -1,8 +1,9 @@
 /*
  * store.h - buckets, their objects and their open multipart uploads, in memory.
  *
- * Any thread. One mutex a bucket guards its index and uploads and is held for single look-ups or one listing page, never
- * across hashing or I/O. A bucket that was deleted lives until its last reference goes.
+ * Any thread. One mutex a bucket guards its index and uploads and is held for single look-ups or
+ * one listing page, never across hashing or I/O. A bucket that was deleted lives until its last
+ * reference goes.
  */
 #ifndef XF_TESTS_S3D_STORE_H
 #define XF_TESTS_S3D_STORE_H
@@ -14,10 +15,7 @@
 
 #include <pthread.h>
 
-enum {
-    S3D_PARTS_MAX = 10000,
-    S3D_UPLOAD_ID_LEN = 32
-};
+enum { S3D_PARTS_MAX = 10000, S3D_UPLOAD_ID_LEN = 32 };
 #define S3D_PART_MIN   ((uint64_t)5 << 20)
 #define S3D_SINGLE_MAX ((uint64_t)5 << 30)
 
@@ -25,7 +23,7 @@ struct s3d_bucket {
     _Atomic uint32_t refs;
     pthread_mutex_t lock;
     struct s3d_index index;
-    struct xf_list uploads;      /* in order of initiation */
+    struct xf_list uploads; /* in order of initiation */
     struct xf_map uploads_by_id;
     bool deleted;
     int64_t created_ms;
@@ -71,11 +69,7 @@ struct s3d_bucket *s3d_store_bucket(struct s3d_store *s, struct xf_str name);
 void s3d_bucket_unref(struct s3d_bucket *b);
 /** False when it is there already. */
 bool s3d_store_make_bucket(struct s3d_store *s, struct xf_str name, int64_t now_ms);
-enum s3d_drop {
-    S3D_DROP_OK,
-    S3D_DROP_MISSING,
-    S3D_DROP_NOT_EMPTY
-};
+enum s3d_drop { S3D_DROP_OK, S3D_DROP_MISSING, S3D_DROP_NOT_EMPTY };
 enum s3d_drop s3d_store_drop_bucket(struct s3d_store *s, struct xf_str name);
 /** Calls fn for each bucket in the order of names. */
 void s3d_store_each(struct s3d_store *s, void (*fn)(struct s3d_bucket *b, void *arg), void *arg);
@@ -85,15 +79,16 @@ bool s3d_bucket_name_is_valid(struct xf_str name);
 bool s3d_bucket_get(struct s3d_bucket *b, struct xf_str key, struct s3d_obj *out);
 /** What a conditional write asks. */
 struct s3d_put_cond {
-    bool if_absent;          /* If-None-Match: * */
-    struct xf_str if_match;  /* empty: none */
+    bool if_absent;         /* If-None-Match: * */
+    struct xf_str if_match; /* empty: none */
 };
 enum s3d_put {
     S3D_PUT_OK,
     S3D_PUT_FAILED, /* the condition */
     S3D_PUT_MISSING /* If-Match, and no object */
 };
-/** Store *o (its references move in, also on failure). `counts` is false for loads that are no client's write. */
+/** Store *o (its references move in, also on failure). `counts` is false for loads that are no
+ * client's write. */
 enum s3d_put s3d_bucket_put(struct s3d_bucket *b,
                             struct xf_str key,
                             struct s3d_obj *o,
@@ -130,7 +125,8 @@ void s3d_upload_new(struct s3d_store *s,
                     const struct s3d_upload_spec *spec,
                     char id[S3D_UPLOAD_ID_LEN + 1]);
 /** With the lock held. NULL when unknown, done ones included only when asked. */
-struct s3d_upload *s3d_upload_find_locked(struct s3d_bucket *b, struct xf_str key, struct xf_str id, bool done_too);
+struct s3d_upload *
+s3d_upload_find_locked(struct s3d_bucket *b, struct xf_str key, struct xf_str id, bool done_too);
 void s3d_upload_free_locked(struct s3d_upload *u); /* takes it off its list */
 /** Put part number n; the body's reference moves in. */
 void s3d_upload_put_part_locked(struct s3d_upload *u, size_t part_no, const struct s3d_part *p);

@@ -14,7 +14,9 @@ static bool limit_param(struct s3d_req *r, const char *name, uint64_t dflt, uint
         return true;
     }
     if (!xf_str_u64(v, out) || *out > INT32_MAX) {
-        s3d_fail(r, "InvalidArgument", "Provided limit or marker is not an integer or within integer range");
+        s3d_fail(r,
+                 "InvalidArgument",
+                 "Provided limit or marker is not an integer or within integer range");
         return false;
     }
     return true;
@@ -77,12 +79,16 @@ static void parts_page(struct s3d_req *r, const struct s3d_upload *u, uint64_t m
     xf_buf_put(out, xf_buf_view(&parts));
     if (u->sum_alg != S3D_SUM_NONE) {
         s3d_xml_tag(out, "ChecksumAlgorithm", xf_str_c(s3d_sum_upper(u->sum_alg)));
-        s3d_xml_tag(out, "ChecksumType", u->composite ? XF_STR_LIT("COMPOSITE") : XF_STR_LIT("FULL_OBJECT"));
+        s3d_xml_tag(out,
+                    "ChecksumType",
+                    u->composite ? XF_STR_LIT("COMPOSITE") : XF_STR_LIT("FULL_OBJECT"));
     }
     struct s3d_attrs_src a;
     s3d_attrs_get(u->attrs, &a);
-    s3d_xml_tag(out, "StorageClass", a.storage_class.len > 0 ? a.storage_class : XF_STR_LIT("STANDARD"));
-    xf_buf_put_c(out, "<Initiator><ID>s3d</ID></Initiator><Owner><ID>s3d</ID></Owner></ListPartsResult>");
+    s3d_xml_tag(
+        out, "StorageClass", a.storage_class.len > 0 ? a.storage_class : XF_STR_LIT("STANDARD"));
+    xf_buf_put_c(
+        out, "<Initiator><ID>s3d</ID></Initiator><Owner><ID>s3d</ID></Owner></ListPartsResult>");
 }
 
 void s3d_list_parts(struct s3d_req *r)
@@ -92,7 +98,8 @@ void s3d_list_parts(struct s3d_req *r)
     uint64_t max;
 
     (void)s3d_req_query(r, "uploadId", &upload_id); /* it made this operation */
-    if (!limit_param(r, "part-number-marker", 0, &marker) || !limit_param(r, "max-parts", 1000, &max)) {
+    if (!limit_param(r, "part-number-marker", 0, &marker) ||
+        !limit_param(r, "max-parts", 1000, &max)) {
         return;
     }
     if (max > 1000) {
@@ -132,7 +139,8 @@ struct uploads_query {
     bool encode;
 };
 
-static void put_text(const struct uploads_query *q, struct xf_buf *out, const char *name, struct xf_str s)
+static void
+put_text(const struct uploads_query *q, struct xf_buf *out, const char *name, struct xf_str s)
 {
     XF_AUTO_BUF enc = {0};
 
@@ -144,7 +152,8 @@ static void put_text(const struct uploads_query *q, struct xf_buf *out, const ch
     s3d_xml_tag(out, name, s);
 }
 
-static void put_upload(const struct uploads_query *q, struct xf_buf *out, const struct s3d_upload *u)
+static void
+put_upload(const struct uploads_query *q, struct xf_buf *out, const struct s3d_upload *u)
 {
     struct s3d_attrs_src a;
 
@@ -153,11 +162,14 @@ static void put_upload(const struct uploads_query *q, struct xf_buf *out, const 
     put_text(q, out, "Key", xf_str_n(u->key, u->key_len));
     s3d_xml_tag(out, "UploadId", xf_str_c(u->id));
     xf_buf_put_c(out, "<Initiator><ID>s3d</ID></Initiator><Owner><ID>s3d</ID></Owner>");
-    s3d_xml_tag(out, "StorageClass", a.storage_class.len > 0 ? a.storage_class : XF_STR_LIT("STANDARD"));
+    s3d_xml_tag(
+        out, "StorageClass", a.storage_class.len > 0 ? a.storage_class : XF_STR_LIT("STANDARD"));
     s3d_xml_tag_time(out, "Initiated", u->initiated_ms);
     if (u->sum_alg != S3D_SUM_NONE) {
         s3d_xml_tag(out, "ChecksumAlgorithm", xf_str_c(s3d_sum_upper(u->sum_alg)));
-        s3d_xml_tag(out, "ChecksumType", u->composite ? XF_STR_LIT("COMPOSITE") : XF_STR_LIT("FULL_OBJECT"));
+        s3d_xml_tag(out,
+                    "ChecksumType",
+                    u->composite ? XF_STR_LIT("COMPOSITE") : XF_STR_LIT("FULL_OBJECT"));
     }
     xf_buf_put_c(out, "</Upload>");
 }
@@ -196,7 +208,8 @@ static bool after_marker(const struct uploads_query *q, const struct s3d_upload 
     return false;
 }
 
-static void uploads_page(struct s3d_req *r, const struct uploads_query *q, struct s3d_upload **all, size_t n)
+static void
+uploads_page(struct s3d_req *r, const struct uploads_query *q, struct s3d_upload **all, size_t n)
 {
     struct xf_buf *out = &r->resp.body;
     uint64_t count = 0;
@@ -207,7 +220,8 @@ static void uploads_page(struct s3d_req *r, const struct uploads_query *q, struc
 
     xf_buf_init(&rows, 0);
     for (size_t i = 0; i < n; i++) {
-        if (!xf_str_starts(xf_str_n(all[i]->key, all[i]->key_len), q->prefix) || !after_marker(q, all[i], &seen)) {
+        if (!xf_str_starts(xf_str_n(all[i]->key, all[i]->key_len), q->prefix) ||
+            !after_marker(q, all[i], &seen)) {
             continue;
         }
         if (count == q->max) {
@@ -241,7 +255,10 @@ static void uploads_page(struct s3d_req *r, const struct uploads_query *q, struc
 
 void s3d_list_uploads(struct s3d_req *r)
 {
-    struct uploads_query q = {.prefix = XF_STR_EMPTY, .delimiter = XF_STR_EMPTY, .key_marker = XF_STR_EMPTY, .id_marker = XF_STR_EMPTY};
+    struct uploads_query q = {.prefix = XF_STR_EMPTY,
+                              .delimiter = XF_STR_EMPTY,
+                              .key_marker = XF_STR_EMPTY,
+                              .id_marker = XF_STR_EMPTY};
     struct xf_str v = XF_STR_EMPTY;
     size_t n;
 

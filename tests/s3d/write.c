@@ -7,9 +7,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-enum {
-    CHUNK = 16 * 1024
-};
+enum { CHUNK = 16 * 1024 };
 
 static const char *reason(int status)
 {
@@ -56,7 +54,8 @@ static void remove_header(struct xf_buf *head, const char *name)
         char *line = head->ptr + at;
         char *nl = memchr(line, '\n', head->len - at);
         size_t len = nl == NULL ? head->len - at : (size_t)(nl - line) + 1;
-        bool hit = len > n && line[n] == ':' && xf_str_eq_nocase(xf_str_n(line, n), xf_str_n(name, n));
+        bool hit =
+            len > n && line[n] == ':' && xf_str_eq_nocase(xf_str_n(line, n), xf_str_n(name, n));
         if (hit) {
             memmove(line, line + len, head->len - at - len);
             head->len -= len;
@@ -205,7 +204,8 @@ static size_t piece(struct s3d_conn *c, uint64_t cap, const char **p)
         *p = c->thread->scratch;
     } else if (resp->data != NULL) {
         uint64_t left = pad + body - pos;
-        n = s3d_body_peek(resp->data, resp->data_off + (pos - pad), c->thread->scratch, S3D_SCRATCH, p);
+        n = s3d_body_peek(
+            resp->data, resp->data_off + (pos - pad), c->thread->scratch, S3D_SCRATCH, p);
         n = n < left ? n : (size_t)left;
     } else {
         *p = resp->body.ptr + (pos - pad);
@@ -245,7 +245,8 @@ static uint64_t limit(const struct s3d_out *o)
     return o->drip_end < end ? o->drip_end : end;
 }
 
-/* What is left in obuf, and a piece of the body behind it. False: no more can be sent now (or gone). */
+/* What is left in obuf, and a piece of the body behind it. False: no more can be sent now (or
+ * gone). */
 static bool send_some(struct s3d_conn *c, const char *p, size_t n)
 {
     struct iovec v[2] = {{c->obuf.ptr + c->opos, c->obuf.len - c->opos}, {NULL, n}};
@@ -266,7 +267,8 @@ static bool send_some(struct s3d_conn *c, const char *p, size_t n)
     c->opos += head;
     c->out.pos += (uint64_t)sent - head;
     if ((size_t)sent < v[0].iov_len + n) {
-        (void)s3d_conn_watch(c, XF_LOOP_OUT); /* when it fails the connection is gone, which is as good */
+        (void)s3d_conn_watch(
+            c, XF_LOOP_OUT); /* when it fails the connection is gone, which is as good */
         return false;
     }
     return true;

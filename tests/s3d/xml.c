@@ -6,6 +6,7 @@
 #include "common/base/mem.h"
 
 #include <libxml/xmlreader.h>
+
 #include <stdio.h>
 
 void s3d_xml_text(struct xf_buf *out, struct xf_str s)
@@ -188,7 +189,8 @@ static struct xf_str keep(struct s3d_xml_doc *d, struct xf_str text)
     size_t start = d->text.len;
 
     xf_buf_put(&d->text, text);
-    return (struct xf_str){(const char *)start, text.len}; /* NOLINT(performance-no-int-to-ptr): an offset, see fix() */
+    return (struct xf_str){(const char *)start,
+                           text.len}; /* NOLINT(performance-no-int-to-ptr): an offset, see fix() */
 }
 
 static void part_text(struct parse *p, const char *name, struct xf_str text)
@@ -258,7 +260,8 @@ static void fix_all(struct s3d_xml_doc *d)
     fix(d, &d->location);
 }
 
-static void quiet(void *arg, const char *msg, xmlParserSeverities severity, xmlTextReaderLocatorPtr where)
+static void
+quiet(void *arg, const char *msg, xmlParserSeverities severity, xmlTextReaderLocatorPtr where)
 {
     (void)arg; /* the caller only needs to know that it failed */
     (void)msg;
@@ -277,17 +280,20 @@ static bool walk(struct parse *p, xmlTextReaderPtr reader)
         int depth = xmlTextReaderDepth(reader);
         int type = xmlTextReaderNodeType(reader);
         if (type == XML_READER_TYPE_ELEMENT) {
-            (void)snprintf(name, sizeof(name), "%s", (const char *)xmlTextReaderConstLocalName(reader));
+            (void)snprintf(
+                name, sizeof(name), "%s", (const char *)xmlTextReaderConstLocalName(reader));
             if (depth < 3) {
                 memcpy(p->path[depth], name, sizeof(name));
             }
             xf_buf_reset(&text);
             begin(p, depth);
         } else if (type == XML_READER_TYPE_TEXT || type == XML_READER_TYPE_CDATA ||
-                   type == XML_READER_TYPE_WHITESPACE || type == XML_READER_TYPE_SIGNIFICANT_WHITESPACE) {
+                   type == XML_READER_TYPE_WHITESPACE ||
+                   type == XML_READER_TYPE_SIGNIFICANT_WHITESPACE) {
             xf_buf_put_c(&text, (const char *)xmlTextReaderConstValue(reader));
         } else if (type == XML_READER_TYPE_END_ELEMENT) {
-            (void)snprintf(name, sizeof(name), "%s", (const char *)xmlTextReaderConstLocalName(reader));
+            (void)snprintf(
+                name, sizeof(name), "%s", (const char *)xmlTextReaderConstLocalName(reader));
             element_text(p, depth, name, xf_buf_view(&text));
             xf_buf_reset(&text);
         }
@@ -307,7 +313,8 @@ bool s3d_xml_parse(enum s3d_xml_kind kind, struct xf_str body, struct s3d_xml_do
     if (body.len == 0 || body.len > INT32_MAX) {
         return false;
     }
-    xmlTextReaderPtr reader = xmlReaderForMemory(body.ptr, (int)body.len, NULL, NULL, XML_PARSE_NONET);
+    xmlTextReaderPtr reader =
+        xmlReaderForMemory(body.ptr, (int)body.len, NULL, NULL, XML_PARSE_NONET);
     if (reader == NULL) {
         return false;
     }

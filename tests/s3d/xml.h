@@ -24,8 +24,8 @@ const char *s3d_error_code(int status);
 
 struct s3d_xml_part {
     uint64_t part_no;
-    struct xf_str etag;                 /* as sent */
-    struct xf_str sum[S3D_SUM_N];       /* base64, empty when absent */
+    struct xf_str etag;           /* as sent */
+    struct xf_str sum[S3D_SUM_N]; /* base64, empty when absent */
 };
 
 /*
@@ -38,18 +38,13 @@ struct s3d_xml_doc {
     struct s3d_param_pair {
         struct xf_str key;
         struct xf_str value;
-    } *pairs; /* tags, or keys to delete */
+    } * pairs; /* tags, or keys to delete */
     size_t n_pairs;
     bool quiet;
     struct xf_str location;
 };
 
-enum s3d_xml_kind {
-    S3D_XML_COMPLETE,
-    S3D_XML_DELETE,
-    S3D_XML_TAGGING,
-    S3D_XML_BUCKET
-};
+enum s3d_xml_kind { S3D_XML_COMPLETE, S3D_XML_DELETE, S3D_XML_TAGGING, S3D_XML_BUCKET };
 
 /** False when malformed or of another kind. Fini in any case. */
 bool s3d_xml_parse(enum s3d_xml_kind kind, struct xf_str body, struct s3d_xml_doc *doc);
