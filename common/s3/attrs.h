@@ -47,12 +47,11 @@ struct xf_s3_attrs {
     bool was_aws_chunked; /* the stored Content-Encoding had aws-chunked in it */
 };
 
-/* Fill from a response. The strings point into the head, meta into `room` (XF_S3_META_MAX entries).
- */
+/* Fill from a response. The strings point into the head, the entries lie in `meta`. */
 #define XF_S3_META_MAX 128
 void xf_s3_attrs_read(struct xf_s3_attrs *out,
                       const struct xf_http_head *head,
-                      struct xf_s3_meta room[XF_S3_META_MAX]);
+                      struct xf_s3_meta meta[XF_S3_META_MAX]);
 
 /* A copy in one piece of memory of its own; free with xf_s3_attrs_free(). */
 struct xf_s3_attrs *xf_s3_attrs_dup(const struct xf_s3_attrs *attrs);

@@ -268,7 +268,7 @@ static enum xf_code sign_req(struct xf_s3_req *req, struct signing *s, struct xf
 {
     struct xf_s3 *s3 = req->s3;
     struct xf_sigv4_req sig;
-    char seed[XF_SIGV4_HEX_LEN + 1];
+    struct xf_sigv4_extra extra = {0};
 
     xf_buf_reset(&req->auth);
     s->n = req->n_headers;
@@ -297,10 +297,11 @@ static enum xf_code sign_req(struct xf_s3_req *req, struct signing *s, struct xf
         .service = XF_STR_LIT("s3"),
     };
     memcpy(sig.date, s->date, sizeof(sig.date));
-    XF_TRY(xf_sigv4_sign(s3->signer, req->creds, &sig, &req->auth, seed, NULL, err));
+    XF_TRY(xf_sigv4_sign(s3->signer, req->creds, &sig, &req->auth, &extra, err));
     s->n--;
     if (req->is_chunked) {
-        XF_TRY(xf_sigv4_chunks_init(&req->chunks, s3->signer, req->creds, &sig, seed, err));
+        XF_TRY(
+            xf_sigv4_chunks_init(&req->chunks, s3->signer, req->creds, &sig, extra.signature, err));
     }
     return XF_OK;
 }

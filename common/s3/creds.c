@@ -197,6 +197,7 @@ struct recipe {
 static const char *process_env(void *arg, const char *name)
 {
     (void)arg; /* the process has one environment */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment after the start */
     return getenv(name);
 }
 
@@ -221,21 +222,24 @@ static const char *profile_name(const struct recipe *r)
     return name != NULL && name[0] != '\0' ? name : "default";
 }
 
+/* What was found, as text. */
+struct found {
+    struct xf_str access;
+    struct xf_str secret;
+    struct xf_str token;
+    struct xf_str expires;
+};
+
 /* Make a set, or say what is wrong where; a value is never shown. */
-static enum xf_code make(struct xf_str access,
-                         struct xf_str secret,
-                         struct xf_str token,
-                         struct xf_str expires,
-                         const char *where,
-                         struct xf_creds **out,
-                         struct xf_err *err)
+static enum xf_code
+make(const struct found *f, const char *where, struct xf_creds **out, struct xf_err *err)
 {
     int64_t expires_ms = 0;
 
-    if (expires.len > 0 && !xf_time_parse_rfc3339(expires, &expires_ms)) {
+    if (f->expires.len > 0 && !xf_time_parse_rfc3339(f->expires, &expires_ms)) {
         return XF_FAIL(err, XF_E_CREDS, "%s: the expiration is not an RFC 3339 time", where);
     }
-    if (xf_creds_new(access, secret, token, expires_ms, out, err) != XF_OK) {
+    if (xf_creds_new(f->access, f->secret, f->token, expires_ms, out, err) != XF_OK) {
         err->code = XF_E_CREDS;
         return XF_WRAP(err, "%s", where);
     }
@@ -245,20 +249,22 @@ static enum xf_code make(struct xf_str access,
 static enum xf_code
 from_named_env(const struct recipe *r, struct xf_creds **out, struct xf_err *err)
 {
-    struct xf_str access = env(r, r->access_env);
-    struct xf_str secret = env(r, r->secret_env);
-    struct xf_str token = env(r, r->token_env);
+    struct found f = {
+        .access = env(r, r->access_env),
+        .secret = env(r, r->secret_env),
+        .token = env(r, r->token_env),
+    };
 
-    if (access.len == 0) {
+    if (f.access.len == 0) {
         return XF_FAIL(err, XF_E_CREDS, "environment variable %s is not set", r->access_env);
     }
-    if (secret.len == 0) {
+    if (f.secret.len == 0) {
         return XF_FAIL(err, XF_E_CREDS, "environment variable %s is not set", r->secret_env);
     }
-    if (r->token_env != NULL && token.len == 0) {
+    if (r->token_env != NULL && f.token.len == 0) {
         return XF_FAIL(err, XF_E_CREDS, "environment variable %s is not set", r->token_env);
     }
-    return make(access, secret, token, XF_STR_EMPTY, "named environment variables", out, err);
+    return make(&f, "named environment variables", out, err);
 }
 
 /* True when the usual variables decide, whether or not they are right. */
@@ -267,31 +273,28 @@ static bool from_usual_env(const struct recipe *r,
                            enum xf_code *code,
                            struct xf_err *err)
 {
-    struct xf_str access = env(r, "AWS_ACCESS_KEY_ID");
-    struct xf_str secret = env(r, "AWS_SECRET_ACCESS_KEY");
-    struct xf_str token = env(r, "AWS_SESSION_TOKEN");
+    struct found f = {
+        .access = env(r, "AWS_ACCESS_KEY_ID"),
+        .secret = env(r, "AWS_SECRET_ACCESS_KEY"),
+        .token = env(r, "AWS_SESSION_TOKEN"),
+        .expires = env(r, "AWS_CREDENTIAL_EXPIRATION"),
+    };
 
-    if (access.len == 0 && secret.len == 0) {
+    if (f.access.len == 0 && f.secret.len == 0) {
         return false;
     }
-    if (access.len == 0 || secret.len == 0) {
+    if (f.access.len == 0 || f.secret.len == 0) {
         *code = XF_FAIL(err,
                         XF_E_CREDS,
                         "environment variable %s is set without %s",
-                        access.len > 0 ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
-                        access.len > 0 ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
+                        f.access.len > 0 ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
+                        f.access.len > 0 ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
         return true;
     }
-    if (token.len == 0) {
-        token = env(r, "AWS_SECURITY_TOKEN");
+    if (f.token.len == 0) {
+        f.token = env(r, "AWS_SECURITY_TOKEN");
     }
-    *code = make(access,
-                 secret,
-                 token,
-                 env(r, "AWS_CREDENTIAL_EXPIRATION"),
-                 "environment variables AWS_*",
-                 out,
-                 err);
+    *code = make(&f, "environment variables AWS_*", out, err);
     return true;
 }
 
@@ -389,14 +392,13 @@ static enum xf_code keys_of(const struct xf_ini_section *section,
                        access != NULL ? "aws_access_key_id" : "aws_secret_access_key",
                        access != NULL ? "aws_secret_access_key" : "aws_access_key_id");
     }
+    struct found f = {
+        .access = access->value,
+        .secret = secret->value,
+        .token = token != NULL ? token->value : XF_STR_EMPTY,
+    };
     xf_buf_putf(&where, "%s:%u: profile '%s'", path, access->line, profile);
-    return make(access->value,
-                secret->value,
-                token != NULL ? token->value : XF_STR_EMPTY,
-                XF_STR_EMPTY,
-                where.ptr,
-                out,
-                err);
+    return make(&f, where.ptr, out, err);
 }
 
 static enum xf_code from_files(const struct recipe *r, struct xf_creds **out, struct xf_err *err)

@@ -360,10 +360,12 @@ static void fill_opts(struct xf_curl *c, const struct xf_http_opts *o)
 /* The user's exceptions and ours; setting the option hides the variables from libcurl. */
 static void fill_noproxy(struct xf_curl *c)
 {
-    const char *given = getenv("no_proxy");
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment after the start */
+    const char *lower = getenv("no_proxy");
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): likewise */
+    const char *given = lower != NULL ? lower : getenv("NO_PROXY");
     XF_AUTO_BUF text = {0};
 
-    given = given != NULL ? given : getenv("NO_PROXY");
     if (given != NULL && strcmp(given, "*") == 0) {
         xf_buf_put_c(&text, "*");
     } else {

@@ -101,6 +101,7 @@ static bool end_head(struct xf_http_req *req)
     return false;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): libcurl chose the signature */
 static size_t on_header(char *data, size_t size, size_t n, void *arg)
 {
     struct xf_http_req *req = arg;

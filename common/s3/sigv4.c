@@ -115,7 +115,7 @@ enum xf_code xf_sigv4_sha256(struct xf_sigv4 *s,
                              char out[XF_SIGV4_HEX_LEN + 1],
                              struct xf_err *err)
 {
-    unsigned char sum[MAC_LEN];
+    unsigned char sum[MAC_LEN] = {0};
 
     XF_TRY(digest(s, bytes, sum, err));
     to_hex(sum, out);
@@ -364,7 +364,7 @@ static enum xf_code sign_canonical(struct xf_sigv4 *s,
                                    char signature[XF_SIGV4_HEX_LEN + 1],
                                    struct xf_err *err)
 {
-    unsigned char sum[MAC_LEN];
+    unsigned char sum[MAC_LEN] = {0};
     char hex[XF_SIGV4_HEX_LEN + 1];
     struct key *key = NULL;
 
@@ -386,8 +386,7 @@ enum xf_code xf_sigv4_sign(struct xf_sigv4 *s,
                            const struct xf_creds *creds,
                            const struct xf_sigv4_req *req,
                            struct xf_buf *authorization,
-                           char signature[XF_SIGV4_HEX_LEN + 1],
-                           struct xf_buf *canonical,
+                           struct xf_sigv4_extra *extra,
                            struct xf_err *err)
 {
     char hex[XF_SIGV4_HEX_LEN + 1];
@@ -403,12 +402,12 @@ enum xf_code xf_sigv4_sign(struct xf_sigv4 *s,
     xf_buf_put(authorization, xf_buf_view(&s->signed_names));
     xf_buf_put_c(authorization, ", Signature=");
     xf_buf_put_mem(authorization, hex, XF_SIGV4_HEX_LEN);
-    if (signature != NULL) {
-        memcpy(signature, hex, sizeof(hex));
+    if (extra != NULL) {
+        memcpy(extra->signature, hex, sizeof(hex));
     }
-    if (canonical != NULL) {
-        xf_buf_reset(canonical);
-        xf_buf_put(canonical, xf_buf_view(&s->canonical));
+    if (extra != NULL && extra->canonical != NULL) {
+        xf_buf_reset(extra->canonical);
+        xf_buf_put(extra->canonical, xf_buf_view(&s->canonical));
     }
     return XF_OK;
 }
@@ -498,7 +497,7 @@ static enum xf_code chain(struct xf_sigv4_chunks *c,
                           const char *lines,
                           struct xf_err *err)
 {
-    unsigned char sum[MAC_LEN];
+    unsigned char sum[MAC_LEN] = {0};
 
     xf_buf_reset(&s->scratch);
     xf_buf_put_c(&s->scratch, kind);

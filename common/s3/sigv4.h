@@ -54,18 +54,18 @@ XF_AUTO_DEFINE(xf_sigv4, xf_sigv4_free)
 /* Append `a=b&c=` encoded and sorted as the signature wants it; send exactly this. */
 void xf_sigv4_query(struct xf_buf *out, const struct xf_sigv4_pair *query, size_t n);
 
-/**
- * Sign. Replaces `authorization` by the header's value.
- *
- * signature  may be NULL; otherwise the hex signature, the seed of signed chunks.
- * canonical  may be NULL; otherwise replaced by the canonical request (to diff against a server's).
- */
+/* More than the header's value. */
+struct xf_sigv4_extra {
+    char signature[XF_SIGV4_HEX_LEN + 1]; /* set: the seed of signed chunks */
+    struct xf_buf *canonical; /* not NULL: replaced by the canonical request, to compare */
+};
+
+/* Sign. Replaces `authorization` by the header's value; extra may be NULL. */
 enum xf_code xf_sigv4_sign(struct xf_sigv4 *signer,
                            const struct xf_creds *creds,
                            const struct xf_sigv4_req *req,
                            struct xf_buf *authorization,
-                           char signature[XF_SIGV4_HEX_LEN + 1],
-                           struct xf_buf *canonical,
+                           struct xf_sigv4_extra *extra,
                            struct xf_err *err);
 
 /**

@@ -302,6 +302,25 @@ static void leaf_pair(struct xf_xml *x, enum element e, struct xf_str text)
     }
 }
 
+static void leaf_listing(struct xf_xml *x, enum element e, enum element parent, struct xf_str text)
+{
+    if (parent == E_Contents) {
+        leaf_object(x, e, text);
+    } else if (parent == E_RestoreStatus && e == E_IsRestoreInProgress) {
+        x->restore_running = truth(x, text);
+    } else if (parent == E_RestoreStatus && e == E_RestoreExpiryDate) {
+        x->restore_expiry = true;
+    } else if (parent == E_CommonPrefixes && e == E_Prefix) {
+        struct xf_str *row = row_add(x, &x->prefixes, sizeof(*row));
+
+        if (row != NULL) {
+            *row = keep(x, text);
+        }
+    } else if (x->depth == 1) {
+        leaf_page(x, e, text);
+    }
+}
+
 /* An element without children has ended; `parent` is the one around it. */
 static void on_leaf(struct xf_xml *x, enum element e, enum element parent, struct xf_str text)
 {
@@ -311,23 +330,7 @@ static void on_leaf(struct xf_xml *x, enum element e, enum element parent, struc
             leaf_error(x, e, text);
         }
         break;
-    case XF_XML_LIST:
-        if (parent == E_Contents) {
-            leaf_object(x, e, text);
-        } else if (parent == E_RestoreStatus && e == E_IsRestoreInProgress) {
-            x->restore_running = truth(x, text);
-        } else if (parent == E_RestoreStatus && e == E_RestoreExpiryDate) {
-            x->restore_expiry = true;
-        } else if (parent == E_CommonPrefixes && e == E_Prefix) {
-            struct xf_str *row = row_add(x, &x->prefixes, sizeof(*row));
-
-            if (row != NULL) {
-                *row = keep(x, text);
-            }
-        } else if (x->depth == 1) {
-            leaf_page(x, e, text);
-        }
-        break;
+    case XF_XML_LIST: leaf_listing(x, e, parent, text); break;
     case XF_XML_PARTS: parent == E_Part ? leaf_part(x, e, text) : leaf_page(x, e, text); break;
     case XF_XML_UPLOADS:
         if (parent == E_Upload) {
@@ -493,6 +496,7 @@ static enum xf_xml_root root_of(enum element e)
     return XF_XML_OTHER;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): libxml2 chose the parameters */
 static void sax_start(void *arg,
                       const xmlChar *name,
                       const xmlChar *prefix,
@@ -648,8 +652,8 @@ void xf_xml_reset(struct xf_xml *x)
 static enum xf_code broken(struct xf_xml *x, const char *what, struct xf_err *err)
 {
     x->broken = true;
-    x->err.code = XF_FAIL(err, XF_E_XML, "answer is not a usable document: %s", what);
-    x->err = *err;
+    (void)XF_FAIL(&x->err, XF_E_XML, "answer is not a usable document: %s", what);
+    *err = x->err;
     return XF_E_XML;
 }
 

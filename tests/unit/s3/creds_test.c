@@ -232,7 +232,6 @@ static void broken_files_name_file_and_line(void **state)
 static void home_holds_the_usual_files(void **state)
 {
     struct fx *fx = *state;
-    XF_AUTO_BUF path = {0};
 
     set(fx, "HOME", xf_tmpdir_path(fx->dir));
     check_error(fx, "", "/.aws/credentials");

@@ -73,47 +73,9 @@ static void watch_for(struct conn *c, unsigned events)
 
 static void conn_read(struct conn *c);
 
-/* Send what there is; then do what the reply says. */
-static void conn_write(struct conn *c)
+/* The reply is out: do what the script says then. */
+static void after_reply(struct conn *c)
 {
-    static char filler[65536];
-
-    while (c->out.len > 0 || c->fill > 0) {
-        size_t len = c->out.len;
-        const char *data = c->out.ptr;
-        ssize_t n;
-
-        if (len > 0 && c->reply.drip_ms > 0 && c->drip_from == 0) {
-            len = 1;
-        } else if (len > c->drip_from && c->drip_from > 0) {
-            len = c->drip_from;
-        }
-        if (c->out.len == 0) {
-            memset(filler, 'x', sizeof(filler));
-            data = filler;
-            len = c->fill < sizeof(filler) ? (size_t)c->fill : sizeof(filler);
-        }
-        n = send(c->watch.fd, data, len, MSG_NOSIGNAL);
-        if (n < 0 && errno == EAGAIN) {
-            watch_for(c, XF_LOOP_IN | XF_LOOP_OUT);
-            return;
-        }
-        if (n < 0) {
-            conn_close(c, false);
-            return;
-        }
-        if (c->out.len > 0) {
-            c->drip_from = c->drip_from > (size_t)n ? c->drip_from - (size_t)n : 0;
-            xf_buf_consume(&c->out, (size_t)n);
-            if (c->reply.drip_ms > 0 && c->out.len > 0 && c->drip_from == 0) {
-                watch_for(c, XF_LOOP_IN);
-                xf_timer_in(c->script->loop, &c->drip, c->reply.drip_ms);
-                return;
-            }
-        } else {
-            c->fill -= (uint64_t)n;
-        }
-    }
     watch_for(c, XF_LOOP_IN);
     switch (c->reply.after) {
     case SCRIPT_KEEP:
@@ -133,6 +95,62 @@ static void conn_write(struct conn *c)
     case SCRIPT_RESET: conn_close(c, true); break;
     case SCRIPT_STALL: watch_for(c, 0); break;
     }
+}
+
+/* What to send next: the head at once, then all, or byte by byte. */
+static struct xf_str next_piece(const struct conn *c)
+{
+    static char filler[65536];
+    size_t len = c->out.len;
+
+    if (len == 0) {
+        memset(filler, 'x', sizeof(filler));
+        return (struct xf_str){filler, c->fill < sizeof(filler) ? (size_t)c->fill : sizeof(filler)};
+    }
+    if (c->drip_from > 0) {
+        len = len > c->drip_from ? c->drip_from : len;
+    } else if (c->reply.drip_ms > 0) {
+        len = 1;
+    }
+    return (struct xf_str){c->out.ptr, len};
+}
+
+/* n bytes are out. True when the next byte waits for the timer. */
+static bool sent(struct conn *c, size_t n)
+{
+    if (c->out.len == 0) {
+        c->fill -= n;
+        return false;
+    }
+    c->drip_from = c->drip_from > n ? c->drip_from - n : 0;
+    xf_buf_consume(&c->out, n);
+    if (c->reply.drip_ms == 0 || c->out.len == 0 || c->drip_from > 0) {
+        return false;
+    }
+    watch_for(c, XF_LOOP_IN);
+    xf_timer_in(c->script->loop, &c->drip, c->reply.drip_ms);
+    return true;
+}
+
+static void conn_write(struct conn *c)
+{
+    while (c->out.len > 0 || c->fill > 0) {
+        struct xf_str piece = next_piece(c);
+        ssize_t n = send(c->watch.fd, piece.ptr, piece.len, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EAGAIN) {
+            watch_for(c, XF_LOOP_IN | XF_LOOP_OUT);
+            return;
+        }
+        if (n < 0) {
+            conn_close(c, false);
+            return;
+        }
+        if (sent(c, (size_t)n)) {
+            return;
+        }
+    }
+    after_reply(c);
 }
 
 static void on_drip(struct xf_timer *t)

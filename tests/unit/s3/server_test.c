@@ -9,6 +9,8 @@
 #include "tests/lib/test.h"
 #include "tests/unit/s3/rig.h"
 
+#define KEY_OPTION "AKIAKEYNUMBER0:" RIG_SECRET
+
 static struct xf_proc *server;
 static unsigned port;
 
@@ -17,7 +19,7 @@ static int start_server(void **state)
     static const char *argv[] = {NULL,
                                  "--quiet",
                                  "--key",
-                                 "AKIAKEYNUMBER0:" RIG_SECRET,
+                                 KEY_OPTION,
                                  "--bucket",
                                  "bkt",
                                  "--synth",

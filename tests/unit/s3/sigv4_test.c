@@ -235,28 +235,26 @@ static void check(struct fx *fx, const struct vector *v)
 {
     struct built b;
     struct xf_err err;
-    char signature[XF_SIGV4_HEX_LEN + 1];
+    struct xf_sigv4_extra signature = {0};
     char sha[XF_SIGV4_HEX_LEN + 1];
     XF_AUTO_BUF auth = {0};
     XF_AUTO_BUF canonical = {0};
 
     build(fx, v, &b);
-    assert_int_equal(xf_sigv4_sign(fx->signer,
-                                   v->has_token ? fx->session : fx->creds,
-                                   &b.req,
-                                   &auth,
-                                   signature,
-                                   &canonical,
-                                   &err),
-                     XF_OK);
+    signature.canonical = &canonical;
+    assert_int_equal(
+        xf_sigv4_sign(
+            fx->signer, v->has_token ? fx->session : fx->creds, &b.req, &auth, &signature, &err),
+        XF_OK);
     if (v->canonical_sha != NULL) {
         assert_int_equal(xf_sigv4_sha256(fx->signer, xf_buf_view(&canonical), sha, &err), XF_OK);
         if (strcmp(sha, v->canonical_sha) != 0) {
             fail_msg("%s: canonical request is\n%s", v->name, canonical.ptr);
         }
     }
-    if (strcmp(signature, v->signature) != 0) {
-        fail_msg("%s: signature %s, canonical request\n%s", v->name, signature, canonical.ptr);
+    if (strcmp(signature.signature, v->signature) != 0) {
+        fail_msg(
+            "%s: signature %s, canonical request\n%s", v->name, signature.signature, canonical.ptr);
     }
     assert_non_null(strstr(auth.ptr, "AWS4-HMAC-SHA256 Credential=" ACCESS "/20130524/"));
     assert_null(strstr(auth.ptr, SECRET));
@@ -304,7 +302,7 @@ static void order_of_headers_and_parameters_does_not_matter(void **state)
     const struct vector *v = &vectors[6]; /* B1 */
     struct built b;
     struct xf_err err;
-    char signature[XF_SIGV4_HEX_LEN + 1];
+    struct xf_sigv4_extra signature = {0};
     XF_AUTO_BUF auth = {0};
 
     build(fx, v, &b);
@@ -320,9 +318,8 @@ static void order_of_headers_and_parameters_does_not_matter(void **state)
         b.query[i] = b.query[b.req.n_query - 1 - i];
         b.query[b.req.n_query - 1 - i] = keep;
     }
-    assert_int_equal(xf_sigv4_sign(fx->signer, fx->creds, &b.req, &auth, signature, NULL, &err),
-                     XF_OK);
-    assert_string_equal(signature, v->signature);
+    assert_int_equal(xf_sigv4_sign(fx->signer, fx->creds, &b.req, &auth, &signature, &err), XF_OK);
+    assert_string_equal(signature.signature, v->signature);
 }
 
 static void presigned(struct fx *fx,
@@ -449,19 +446,19 @@ static void a_new_day_or_region_gets_its_own_key(void **state)
     struct fx *fx = *state;
     struct built b;
     struct xf_err err;
-    char first[XF_SIGV4_HEX_LEN + 1];
-    char other[XF_SIGV4_HEX_LEN + 1];
+    struct xf_sigv4_extra first = {0};
+    struct xf_sigv4_extra other = {0};
     XF_AUTO_BUF auth = {0};
 
     build(fx, &vectors[0], &b);
-    assert_int_equal(xf_sigv4_sign(fx->signer, fx->creds, &b.req, &auth, first, NULL, &err), XF_OK);
+    assert_int_equal(xf_sigv4_sign(fx->signer, fx->creds, &b.req, &auth, &first, &err), XF_OK);
     b.req.region = XF_STR_LIT("us-west-2");
-    assert_int_equal(xf_sigv4_sign(fx->signer, fx->creds, &b.req, &auth, other, NULL, &err), XF_OK);
-    assert_string_not_equal(first, other);
+    assert_int_equal(xf_sigv4_sign(fx->signer, fx->creds, &b.req, &auth, &other, &err), XF_OK);
+    assert_string_not_equal(first.signature, other.signature);
     b.req.region = XF_STR_LIT("us-east-1");
     memcpy(b.req.date, "20130525T000000Z", sizeof(b.req.date));
-    assert_int_equal(xf_sigv4_sign(fx->signer, fx->creds, &b.req, &auth, other, NULL, &err), XF_OK);
-    assert_string_not_equal(first, other);
+    assert_int_equal(xf_sigv4_sign(fx->signer, fx->creds, &b.req, &auth, &other, &err), XF_OK);
+    assert_string_not_equal(first.signature, other.signature);
     assert_non_null(strstr(auth.ptr, "/20130525/us-east-1/s3/aws4_request"));
 }
 
