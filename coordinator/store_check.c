@@ -261,7 +261,9 @@ enum xf_code xf_store_check(
     } else {
         rc = xf_sql_open(&w.sql, path.ptr, NULL, SQLITE_OPEN_READWRITE, err);
     }
-    if (rc == XF_OK) {
+    if (rc == XF_OK) { /* leave the log as it is: the check is no writer */
+        XF_ASSERT(sqlite3_db_config(w.sql.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) ==
+                  SQLITE_OK);
         rc = check_all(&c, deep, err);
         xf_sql_close(&w.sql);
     }
