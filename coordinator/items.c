@@ -1,7 +1,7 @@
 /*
  * items.c - reports to operations, leased rows to messages.
  *
- *   batch, recheck   checkpoint, done -> CHECKPOINT          give_back -> GIVE_BACK
+ *   batch, recheck   checkpoint, done -> CHECKPOINT          give_back -> CHECKPOINT, GIVE_BACK
  *   parts            checkpoint, done -> CHECKPOINT          failed    -> UPLOAD_END
  *   open             opened -> UPLOAD_OPENED                 done, failed -> UPLOAD_END
  *   close            done, failed -> UPLOAD_END
@@ -24,7 +24,8 @@ enum {
     HAS_MD5 = 1,
     HAS_CRC = 2,
     UNFIT_DELAY_MS = 1000,
-    FAILED_DELAY_MS = 2000
+    FAILED_DELAY_MS = 2000,
+    STEP_ATTEMPTS_MAX = 10 /* leases of one step of an upload */
 };
 
 struct beat {
@@ -44,6 +45,7 @@ struct item {
     uint32_t kind; /* enum xf_task_kind */
     uint64_t task;
     uint32_t attempt;
+    enum xf_how then; /* after the checkpoint the task is given back so; RUNNING: not */
 };
 
 /* ---- ended tasks --------------------------------------------------------------------------------
@@ -261,6 +263,17 @@ static void on_item_ok(struct xf_coordinator *c, struct item *it, const struct x
     }
 }
 
+static struct xf_store_op *make_give_back(struct item *it, enum xf_how how);
+
+/* What came with a give-back is in: now the give-back itself. */
+static bool go_on_to_give_back(struct xf_coordinator *c, struct item *it)
+{
+    enum xf_how how = it->then;
+
+    it->then = XF_HOW_RUNNING;
+    return how != XF_HOW_RUNNING && xf_core_submit(c, make_give_back(it, how));
+}
+
 static void on_item_done(struct xf_store_op *op)
 {
     struct item *it = op->arg;
@@ -269,7 +282,12 @@ static void on_item_done(struct xf_store_op *op)
     enum xf_code rc = op->rc;
 
     if (rc == XF_OK) {
+        bool wants_more = it->then != XF_HOW_RUNNING;
         on_item_ok(c, it, op);
+        if (go_on_to_give_back(c, it)) {
+            return; /* the same item's second step */
+        }
+        rc = wants_more ? XF_E_BUSY : XF_OK;
     } else if (rc == XF_E_STALE || rc == XF_E_CANCELLED || rc == XF_E_NOT_FOUND) {
         XF_INFO("report.stale",
                 xf_f_c("agent", b->agent->id),
@@ -297,14 +315,13 @@ static void on_item_done(struct xf_store_op *op)
 /* ---- operations of items ------------------------------------------------------------------------
  */
 
-static struct xf_store_fence
-fence_of(struct xf_store_op *op, const struct beat *b, const struct xf_msg_item *m)
+static struct xf_store_fence fence_of(struct xf_store_op *op, const struct item *it)
 {
-    struct xf_str instance =
-        xf_store_op_dup(op, xf_str_n(b->agent->instance, sizeof(b->agent->instance)));
+    const struct xf_cagent *a = it->beat->agent;
+    struct xf_str instance = xf_store_op_dup(op, xf_str_n(a->instance, sizeof(a->instance)));
 
-    return (struct xf_store_fence){.task = (int64_t)m->task,
-                                   .attempt = m->attempt,
+    return (struct xf_store_fence){.task = (int64_t)it->task,
+                                   .attempt = it->attempt,
                                    .instance = (const unsigned char *)instance.ptr};
 }
 
@@ -321,7 +338,7 @@ make_checkpoint(struct beat *b, const struct xf_msg_item *m, struct item *it)
                                           .through_bytes = m->parts[i].through};
     }
     op->in.checkpoint = (struct xf_in_checkpoint){
-        .fence = fence_of(op, b, m),
+        .fence = fence_of(op, it),
         .delta = xf_store_op_dup(op, m->result),
         .parts = parts,
         .n_parts = m->n_parts,
@@ -334,17 +351,12 @@ make_checkpoint(struct beat *b, const struct xf_msg_item *m, struct item *it)
     return op;
 }
 
-static struct xf_store_op *
-make_give_back(struct beat *b, const struct xf_msg_item *m, struct item *it)
+static struct xf_store_op *make_give_back(struct item *it, enum xf_how how)
 {
     struct xf_store_op *op = xf_store_op_new(XF_OP_GIVE_BACK, on_item_done, it);
-    enum xf_how how = XF_HOW_FAILED;
 
-    if (m->how == XF_HOW_DRAINED || m->how == XF_HOW_UNFIT || m->how == XF_HOW_STOPPED) {
-        how = (enum xf_how)m->how;
-    }
     op->in.give_back = (struct xf_in_give_back){
-        .fence = fence_of(op, b, m),
+        .fence = fence_of(op, it),
         .how = how,
         .delay_ms = how == XF_HOW_UNFIT    ? UNFIT_DELAY_MS
                     : how == XF_HOW_FAILED ? FAILED_DELAY_MS
@@ -360,7 +372,7 @@ static struct xf_store_op *make_opened(struct beat *b, const struct xf_msg_item 
     uint64_t size = m->size > 0 || lease == NULL ? m->size : lease->bytes;
 
     op->in.upload_opened = (struct xf_in_upload_opened){
-        .fence = fence_of(op, b, m),
+        .fence = fence_of(op, it),
         .upload_id = xf_store_op_dup(op, m->upload_id),
         .digest = xf_store_op_dup(op, m->attrs),
         .etag = xf_store_op_dup(op, m->etag),
@@ -408,17 +420,20 @@ static bool fill_from_result(struct xf_store_op *op, struct xf_str bytes, struct
     return true;
 }
 
-static struct xf_store_op *
-make_upload_end(struct beat *b, const struct xf_msg_item *m, struct item *it)
+static struct xf_store_op *make_upload_end(const struct xf_msg_item *m, struct item *it)
 {
     XF_AUTO(xf_store_op) op = xf_store_op_new(XF_OP_UPLOAD_END, on_item_done, it);
     struct xf_in_upload_end *in = &op->in.upload_end;
 
-    in->fence = fence_of(op, b, m);
-    if (m->kind == XF_ITEM_FAILED) {
+    in->fence = fence_of(op, it);
+    if (!fill_from_result(op, m->result, &in->result)) {
+        if (m->kind == XF_ITEM_DONE) {
+            return NULL; /* done, but it does not say how */
+        }
         fill_failed(op, m, &in->result);
-    } else if (!fill_from_result(op, m->result, &in->result)) {
-        return NULL;
+    }
+    if (in->result.attempts < m->attempts) {
+        in->result.attempts = m->attempts;
     }
     /* A first open that ended before Create left nothing; otherwise the abort task looks. */
     in->left_open = !(it->kind == XF_TASK_OPEN && m->attempt == 1 && m->kind == XF_ITEM_DONE) &&
@@ -426,13 +441,12 @@ make_upload_end(struct beat *b, const struct xf_msg_item *m, struct item *it)
     return XF_STEAL(op);
 }
 
-static struct xf_store_op *
-make_aborted(struct beat *b, const struct xf_msg_item *m, struct item *it)
+static struct xf_store_op *make_aborted(const struct xf_msg_item *m, struct item *it)
 {
     struct xf_store_op *op = xf_store_op_new(XF_OP_ABORT_DONE, on_item_done, it);
 
     op->in.abort_done = (struct xf_in_abort_done){
-        .fence = fence_of(op, b, m),
+        .fence = fence_of(op, it),
         .gave_up = m->kind == XF_ITEM_FAILED,
         .why = xf_store_op_dup(op, m->text),
     };
@@ -444,23 +458,65 @@ static bool is_upload_step(uint32_t kind)
     return kind == XF_TASK_OPEN || kind == XF_TASK_PARTS || kind == XF_TASK_CLOSE;
 }
 
+/* A step of an upload that gave up again and again ends its object; a retry pass may do better. */
+static struct xf_store_op *make_given_up(const struct xf_msg_item *m, struct item *it)
+{
+    struct xf_msg_item failed = *m;
+
+    failed.kind = XF_ITEM_FAILED;
+    failed.result = XF_STR_EMPTY;
+    failed.retryable = true;
+    return make_upload_end(&failed, it);
+}
+
+static struct xf_store_op *
+make_returned(struct beat *b, const struct xf_msg_item *m, struct item *it)
+{
+    enum xf_how how = XF_HOW_FAILED;
+    bool has_delta =
+        (it->kind == XF_TASK_BATCH || it->kind == XF_TASK_RECHECK) && m->result.len > 0;
+    bool has_parts = it->kind == XF_TASK_PARTS && m->n_parts > 0;
+
+    if (m->how == XF_HOW_DRAINED || m->how == XF_HOW_UNFIT || m->how == XF_HOW_STOPPED) {
+        how = (enum xf_how)m->how;
+    }
+    if (how == XF_HOW_FAILED && is_upload_step(it->kind) && m->code != XF_E_UNREACHABLE &&
+        m->attempt >= STEP_ATTEMPTS_MAX) {
+        return make_given_up(m, it);
+    }
+    if (has_delta || has_parts) {
+        it->then = how; /* first what was done, then the rest goes back */
+        return make_checkpoint(b, m, it);
+    }
+    return make_give_back(it, how);
+}
+
+static struct xf_store_op *make_done(struct beat *b, const struct xf_msg_item *m, struct item *it)
+{
+    if (it->kind == XF_TASK_ABORT) {
+        return make_aborted(m, it);
+    }
+    return it->kind == XF_TASK_OPEN || it->kind == XF_TASK_CLOSE ? make_upload_end(m, it)
+                                                                 : make_checkpoint(b, m, it);
+}
+
+static struct xf_store_op *make_failed(const struct xf_msg_item *m, struct item *it)
+{
+    if (it->kind == XF_TASK_ABORT) {
+        return make_aborted(m, it);
+    }
+    return is_upload_step(it->kind) ? make_upload_end(m, it) : NULL;
+}
+
 /* NULL: the item makes no sense for its task. */
 static struct xf_store_op *make_op(struct beat *b, const struct xf_msg_item *m, struct item *it)
 {
     switch ((enum xf_item_kind)m->kind) {
-    case XF_ITEM_GIVE_BACK: return make_give_back(b, m, it);
+    case XF_ITEM_GIVE_BACK: return make_returned(b, m, it);
     case XF_ITEM_OPENED: return make_opened(b, m, it);
     case XF_ITEM_CHECKPOINT: return make_checkpoint(b, m, it);
-    case XF_ITEM_FAILED:
-        return it->kind == XF_TASK_ABORT                   ? make_aborted(b, m, it)
-               : is_upload_step(it->kind) || it->kind == 0 ? make_upload_end(b, m, it)
-                                                           : NULL;
-    case XF_ITEM_DONE:
-        if (it->kind == XF_TASK_ABORT) {
-            return make_aborted(b, m, it);
-        }
-        return it->kind == XF_TASK_OPEN || it->kind == XF_TASK_CLOSE ? make_upload_end(b, m, it)
-                                                                     : make_checkpoint(b, m, it);
+    case XF_ITEM_FAILED: return make_failed(m, it);
+    case XF_ITEM_DONE: return make_done(b, m, it);
     case XF_ITEM_N: break;
     }
     return NULL;

@@ -194,12 +194,12 @@ static void keep_lease(struct xf_coordinator *c, const struct xf_leased_row *row
 {
     struct xf_cagent *a = xf_agents_get(c, row->agent);
     struct xf_lease lease = {.task = (uint64_t)row->task,
-                                   .job = row->job,
-                                   .upload = row->upload,
-                                   .attempt = row->attempt,
-                                   .kind = (uint32_t)row->kind,
-                                   .objects = row->objects,
-                                   .holder = a->number};
+                             .job = row->job,
+                             .upload = row->upload,
+                             .attempt = row->attempt,
+                             .kind = (uint32_t)row->kind,
+                             .objects = row->objects,
+                             .holder = a->number};
 
     memcpy(a->instance, row->instance, sizeof(a->instance));
     memcpy(lease.instance, row->instance, sizeof(lease.instance));
