@@ -60,7 +60,7 @@ struct xf_bus_server_opts {
 XF_MUST_CHECK enum xf_code xf_bus_listen(const struct xf_bus_server_opts *opts,
                                          struct xf_bus_server **out,
                                          struct xf_err *err);
-/** Requests still open are forgotten; no callback runs after this. */
+/** Requests still open are forgotten; no callback runs after this. Not inside a callback of it. */
 void xf_bus_server_close(struct xf_bus_server *s);
 XF_AUTO_DEFINE(xf_bus_server, xf_bus_server_close)
 /** The URL with the port that was chosen. */
@@ -85,7 +85,6 @@ struct xf_bus_client_opts {
     struct xf_loop *loop;
     const char *url;
     struct xf_bus_tls tls;
-    size_t calls_max;     /* open calls at a time; 0: 16. One more is XF_E_LIMIT */
     size_t bytes_max;     /* 0: XF_BUS_BYTES_MAX */
     int64_t resend_ms;    /* a request is sent again on the same connection after; 0: 10 minutes */
     int64_t reconnect_ms; /* longest time between two tries to connect; 0: 2 s */
@@ -100,7 +99,7 @@ struct xf_bus_client_opts {
  */
 XF_MUST_CHECK enum xf_code
 xf_bus_dial(const struct xf_bus_client_opts *opts, struct xf_bus_client **out, struct xf_err *err);
-/** Calls still open are forgotten; no callback runs after this. */
+/** Calls still open are forgotten; no callback runs after this. Not inside a callback of it. */
 void xf_bus_client_close(struct xf_bus_client *c);
 XF_AUTO_DEFINE(xf_bus_client, xf_bus_client_close)
 
