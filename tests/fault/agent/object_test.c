@@ -371,7 +371,8 @@ static void attributes_and_tags_survive_a_relay(void **state)
                        "\"Content-Disposition\":\"attachment; filename=\\\"a b.mp4\\\"\","
                        "\"Content-Language\":\"de\",\"Content-Encoding\":\"gzip\","
                        "\"Expires\":\"Thu, 01 Dec 2044 16:00:00 GMT\",\"x-amz-meta-k\":\"v\","
-                       "\"x-amz-website-redirect-location\":\"/z\"},\"tags\":\"team=x&b=%%26\"}",
+                       "\"x-amz-meta-q\":\"a\"},\"redirect\":\"/z\",\"storage_class\":"
+                       "\"STANDARD_IA\",\"tags\":\"team=x&b=%%26\"}",
                        i,
                        i == 0 ? 1024 : 18000000);
         rig_put(&rig, 0, json);
