@@ -15,7 +15,6 @@
  * 4. A write starts only before the fence, by the clock read at that moment.
  */
 #include "agent/engine_int.h"
-
 #include "common/base/log.h"
 #include "common/base/retry.h"
 #include "common/job/spec.h"
@@ -129,7 +128,7 @@ static void cancel_ops(struct xf_run *run, bool in_flight_too)
 
     while (found) {
         found = false;
-        XF_LIST_FOREACH(node, &run->ops) {
+        XF_LIST_FOREACH (node, &run->ops) {
             struct xf_op *op = XF_CONTAINER_OF(node, struct xf_op, node);
             if (!op->is_cancelled && (in_flight_too || op->req == NULL)) {
                 found = true;
@@ -305,7 +304,8 @@ void xf_op_reply(void *arg, const struct xf_s3_result *res)
     op->maybe_done = op->maybe_done || res->maybe_done;
     xf_op_give(op, step->side, xf_op_how(res), res->retry_after_ms);
     for (int side = 0; side < XF_SIDE_N; side++) { /* the other one of a pair */
-        xf_op_give(op, (enum xf_side)side, cls == XF_CLASS_NONE ? XF_LIMIT_OK : XF_LIMIT_NEUTRAL, -1);
+        xf_op_give(
+            op, (enum xf_side)side, cls == XF_CLASS_NONE ? XF_LIMIT_OK : XF_LIMIT_NEUTRAL, -1);
     }
     if (op->is_cancelled || res->err.code == XF_E_CANCELLED) {
         xf_op_end(op);
@@ -358,10 +358,8 @@ void xf_engine_note(struct xf_run *run, enum xf_work_fact fact, const char *code
     if (!xf_work_job_learn(run->ej->job, fact)) {
         return;
     }
-    XF_WARN("job.noted",
-            xf_f_c("job", run->ej->job->id),
-            xf_f_c("notice", code),
-            xf_f_c("text", text));
+    XF_WARN(
+        "job.noted", xf_f_c("job", run->ej->job->id), xf_f_c("notice", code), xf_f_c("text", text));
     if (e->ev.notice != NULL) {
         e->ev.notice(e->ev.arg, run->ej->job, code, text);
     }
@@ -369,8 +367,7 @@ void xf_engine_note(struct xf_run *run, enum xf_work_fact fact, const char *code
 
 static bool is_batch(const struct xf_run *run)
 {
-    return run->w != NULL &&
-           (run->w->kind == XF_TASK_BATCH || run->w->kind == XF_TASK_RECHECK);
+    return run->w != NULL && (run->w->kind == XF_TASK_BATCH || run->w->kind == XF_TASK_RECHECK);
 }
 
 static bool has_outcome(const struct xf_work *w, uint32_t idx)
@@ -481,7 +478,7 @@ static void apply_stops(struct xf_engine *e)
 {
     bool is_late = is_past_fence(e);
 
-    XF_LIST_FOREACH(node, &e->runs) {
+    XF_LIST_FOREACH (node, &e->runs) {
         struct xf_run *run = XF_CONTAINER_OF(node, struct xf_run, node);
         if (is_late) {
             run->is_stopping = true;
@@ -501,14 +498,14 @@ static void on_pump(struct xf_timer *t)
     apply_stops(e);
     while (any && e->n_ops < e->max_objects) {
         any = false;
-        XF_LIST_FOREACH(node, &e->runs) {
+        XF_LIST_FOREACH (node, &e->runs) {
             struct xf_run *run = XF_CONTAINER_OF(node, struct xf_run, node);
             if (e->n_ops < e->max_objects && may_begin(run)) {
                 any = begin_next(run) || any;
             }
         }
     }
-    XF_LIST_FOREACH(node, &e->runs) {
+    XF_LIST_FOREACH (node, &e->runs) {
         struct xf_run *run = XF_CONTAINER_OF(node, struct xf_run, node);
         if (run->n_ops == 0 && (!run->has_more || run->is_stopping || run->is_failed)) {
             finish(run);
@@ -615,7 +612,7 @@ static void stop_run(struct xf_run *run, enum xf_engine_stop how)
 
 void xf_engine_stop(struct xf_engine *e, uint64_t task, uint32_t attempt, enum xf_engine_stop how)
 {
-    XF_LIST_FOREACH(node, &e->runs) {
+    XF_LIST_FOREACH (node, &e->runs) {
         struct xf_run *run = XF_CONTAINER_OF(node, struct xf_run, node);
         if (run->w != NULL && run->w->task == task && run->w->attempt == attempt) {
             stop_run(run, how);
@@ -625,7 +622,7 @@ void xf_engine_stop(struct xf_engine *e, uint64_t task, uint32_t attempt, enum x
 
 void xf_engine_stop_all(struct xf_engine *e, enum xf_engine_stop how)
 {
-    XF_LIST_FOREACH(node, &e->runs) {
+    XF_LIST_FOREACH (node, &e->runs) {
         stop_run(XF_CONTAINER_OF(node, struct xf_run, node), how);
     }
 }

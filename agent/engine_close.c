@@ -9,7 +9,6 @@
  * etag must be the one that follows from the parts, an object of the same size is not enough.
  */
 #include "agent/engine_int.h"
-
 #include "common/base/log.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
@@ -312,7 +311,7 @@ static void parts_done(struct xf_op *op, const struct xf_s3_result *res)
         (void)XF_FAIL(&err, XF_E_BUSY, "the upload is still there after %u aborts", op->rounds);
         abort_failed(op, &err);
     } else {
-        op->tries = op->rounds < 2 ? 0 : 1; /* waits a little, spends nothing */
+        op->tries = op->rounds < 2 ? 0 : 1;     /* waits a little, spends nothing */
         (void)xf_op_retry(op, ABORT_ABORT, -1); /* always has a try left here */
     }
 }

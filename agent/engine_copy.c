@@ -6,7 +6,6 @@
  * and of the source (still what was copied).
  */
 #include "agent/engine_int.h"
-
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
 
@@ -30,8 +29,8 @@ struct xf_s3_req *xf_copy_start(struct xf_op *op)
         .attrs = spec->metadata ? NULL : &no_attrs,
         .replace_tags = spec->tags == XF_JOB_TAGS_NONE || op->no_tags,
         .storage_class = xf_op_class(op),
-        .website_redirect = op->attrs != NULL && spec->metadata ? op->attrs->website_redirect
-                                                                : XF_STR_EMPTY,
+        .website_redirect =
+            op->attrs != NULL && spec->metadata ? op->attrs->website_redirect : XF_STR_EMPTY,
         .if_absent = is_if_absent(op),
     };
     op->copy_unknown = false;

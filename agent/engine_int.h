@@ -60,10 +60,10 @@ struct xf_run {
     struct xf_work *w; /* NULL: a probe */
     struct xf_list ops;
     unsigned n_ops;
-    uint32_t n_open;      /* objects or parts without an outcome; of an upload's step 1 */
-    uint32_t next;        /* of what is to begin */
-    bool has_more;        /* something is to begin */
-    bool is_stopping;     /* with `stop` */
+    uint32_t n_open;  /* objects or parts without an outcome; of an upload's step 1 */
+    uint32_t next;    /* of what is to begin */
+    bool has_more;    /* something is to begin */
+    bool is_stopping; /* with `stop` */
     enum xf_engine_stop stop;
     bool is_failed;       /* `end` is set: stop the others and end */
     struct xf_scan *scan; /* NULL: none */
@@ -110,15 +110,15 @@ struct xf_op {
     uint32_t replans;
     uint32_t flags; /* of enum xf_result_flag */
     bool has_md5;
-    bool maybe_done;     /* a write of this op may have been done without an answer */
-    bool copy_unknown;   /* a copy gave an answer that proves nothing */
-    bool src_is_opaque;  /* etags of that side are no MD5s */
+    bool maybe_done;    /* a write of this op may have been done without an answer */
+    bool copy_unknown;  /* a copy gave an answer that proves nothing */
+    bool src_is_opaque; /* etags of that side are no MD5s */
     bool dst_is_opaque;
-    bool no_copy;        /* this one goes by relay */
-    bool no_tags;        /* the service does not let us write or read them */
-    bool is_changed;     /* etag and size are not the listed ones */
-    bool was_denied;     /* a server-side copy of it was */
-    bool has_tags;       /* were read */
+    bool no_copy;    /* this one goes by relay */
+    bool no_tags;    /* the service does not let us write or read them */
+    bool is_changed; /* etag and size are not the listed ones */
+    bool was_denied; /* a server-side copy of it was */
+    bool has_tags;   /* were read */
     enum xf_mode mode;
 
     /* parts */
@@ -192,15 +192,16 @@ void xf_op_give(struct xf_op *op, enum xf_side side, enum xf_limit_how how, int6
 
 /* ---- engine_job.c ---- */
 /** The job on this engine: *out is always set; on an error it has no clients. */
-XF_MUST_CHECK enum xf_code xf_ejob_get(struct xf_engine *e,
-                                       struct xf_work_job *job,
-                                       struct xf_ejob **out,
-                                       struct xf_err *err);
+XF_MUST_CHECK enum xf_code
+xf_ejob_get(struct xf_engine *e, struct xf_work_job *job, struct xf_ejob **out, struct xf_err *err);
 struct xf_ejob *xf_ejob_find(struct xf_engine *e, const struct xf_work_job *job);
 void xf_ejob_free(struct xf_engine *e, struct xf_ejob *ej);
 /** Make the side's client again, signed for another region; nothing of it may be in flight. */
-XF_MUST_CHECK enum xf_code xf_ejob_set_region(
-    struct xf_engine *e, struct xf_ejob *ej, enum xf_side side, struct xf_str region, struct xf_err *err);
+XF_MUST_CHECK enum xf_code xf_ejob_set_region(struct xf_engine *e,
+                                              struct xf_ejob *ej,
+                                              enum xf_side side,
+                                              struct xf_str region,
+                                              struct xf_err *err);
 struct xf_s3 *xf_op_s3(const struct xf_op *op, enum xf_side side);
 struct xf_str xf_op_bucket(const struct xf_op *op, enum xf_side side);
 struct xf_str xf_op_dst_key(const struct xf_op *op);
@@ -285,7 +286,8 @@ void xf_relay_put_opts(const struct xf_op *op, struct xf_s3_put_opts *o);
 /** Start a GET of the op's range into op->buf, hashing. */
 struct xf_s3_req *xf_relay_get_range(struct xf_op *op, uint64_t offset, uint64_t len);
 /** Check the buffer that a GET filled; XF_OK, or what is wrong. Sets op->md5. */
-XF_MUST_CHECK enum xf_code xf_relay_check(struct xf_op *op, uint64_t want, bool whole, struct xf_err *err);
+XF_MUST_CHECK enum xf_code
+xf_relay_check(struct xf_op *op, uint64_t want, bool whole, struct xf_err *err);
 
 /* ---- engine_stream.c: GET into PUT through a ring ---- */
 struct xf_stream_opts {

@@ -1,6 +1,5 @@
 /* engine_job.c - a job on one engine: its two clients and limits, and what ops ask about it. */
 #include "agent/engine_int.h"
-
 #include "common/base/log.h"
 #include "common/job/spec.h"
 #include "common/s3/creds.h"
@@ -10,9 +9,8 @@
 
 static const char *const side_names[XF_SIDE_N] = {"source", "destination"};
 
-static enum xf_code default_creds(const struct xf_job_side *side,
-                                  struct xf_creds_source **out,
-                                  struct xf_err *err)
+static enum xf_code
+default_creds(const struct xf_job_side *side, struct xf_creds_source **out, struct xf_err *err)
 {
     const struct xf_creds_opts opts = {
         .profile = side->profile,
@@ -52,7 +50,8 @@ static enum xf_code open_side(struct xf_engine *e,
     const struct xf_job_side *side = no == XF_SRC ? &spec->source : &spec->destination;
     XF_AUTO(xf_creds_source) creds = NULL;
     XF_AUTO_BUF region = {0};
-    struct xf_s3_opts o = {.loop = e->loop, .http = e->http, .requester_pays = side->requester_pays};
+    struct xf_s3_opts o = {
+        .loop = e->loop, .http = e->http, .requester_pays = side->requester_pays};
 
     XF_TRY(e->creds != NULL ? e->creds(e->creds_arg, side, &creds, err)
                             : default_creds(side, &creds, err));
@@ -70,7 +69,7 @@ static enum xf_code open_side(struct xf_engine *e,
 
 struct xf_ejob *xf_ejob_find(struct xf_engine *e, const struct xf_work_job *job)
 {
-    XF_LIST_FOREACH(node, &e->jobs) {
+    XF_LIST_FOREACH (node, &e->jobs) {
         struct xf_ejob *ej = XF_CONTAINER_OF(node, struct xf_ejob, node);
         if (ej->job == job) {
             return ej;
@@ -98,10 +97,8 @@ static struct xf_ejob *ejob_new(struct xf_engine *e, struct xf_work_job *job)
     return ej;
 }
 
-enum xf_code xf_ejob_get(struct xf_engine *e,
-                         struct xf_work_job *job,
-                         struct xf_ejob **out,
-                         struct xf_err *err)
+enum xf_code
+xf_ejob_get(struct xf_engine *e, struct xf_work_job *job, struct xf_ejob **out, struct xf_err *err)
 {
     struct xf_ejob *ej = xf_ejob_find(e, job);
 
@@ -110,7 +107,8 @@ enum xf_code xf_ejob_get(struct xf_engine *e,
     }
     *out = ej;
     for (int side = 0; side < XF_SIDE_N; side++) {
-        if (ej->s3[side] == NULL && open_side(e, ej, (enum xf_side)side, &ej->s3[side], err) != XF_OK) {
+        if (ej->s3[side] == NULL &&
+            open_side(e, ej, (enum xf_side)side, &ej->s3[side], err) != XF_OK) {
             return XF_WRAP(err, "%s", side_names[side]);
         }
     }

@@ -8,7 +8,6 @@
  * the stored intent are aborted before another is made.
  */
 #include "agent/engine_int.h"
-
 #include "common/base/log.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"

@@ -7,7 +7,6 @@
  * the way, and the etag that comes back must be their MD5.
  */
 #include "agent/engine_int.h"
-
 #include "common/base/hash.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
@@ -148,8 +147,8 @@ static struct xf_s3_req *put_start(struct xf_op *op)
 
 static struct xf_s3_req *stream_start(struct xf_op *op)
 {
-    return xf_stream_start(&(struct xf_stream_opts){
-        .op = op, .offset = op->offset, .len = op->len, .is_part = true});
+    return xf_stream_start(
+        &(struct xf_stream_opts){.op = op, .offset = op->offset, .len = op->len, .is_part = true});
 }
 
 /* Of a PUT, or of a streamed pair. */

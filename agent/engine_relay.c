@@ -6,7 +6,6 @@
  * (engine_stream.c) with the MD5 that the source's etag promises.
  */
 #include "agent/engine_int.h"
-
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
@@ -63,17 +62,15 @@ enum xf_code xf_relay_check(struct xf_op *op, uint64_t want, bool whole, struct 
     const struct xf_verify_etag source = {xf_str_c(op->etag), op->src_is_opaque};
 
     if (op->got != want) {
-        return XF_FAIL(err,
-                       XF_E_TRUNCATED,
-                       "got %ju of %ju bytes",
-                       (uintmax_t)op->got,
-                       (uintmax_t)want);
+        return XF_FAIL(
+            err, XF_E_TRUNCATED, "got %ju of %ju bytes", (uintmax_t)op->got, (uintmax_t)want);
     }
     xf_md5(op->buf.ptr != NULL ? op->buf.ptr : "", (size_t)want, op->md5);
     op->has_md5 = true;
     op->through += want;
     if (whole && xf_verify_md5(op->md5, source) == XF_VERIFY_DIFFERENT) {
-        return XF_FAIL(err, XF_E_CHECKSUM, "the bytes that came do not match the etag '%s'", op->etag);
+        return XF_FAIL(
+            err, XF_E_CHECKSUM, "the bytes that came do not match the etag '%s'", op->etag);
     }
     return XF_OK;
 }
@@ -163,8 +160,7 @@ void xf_op_drop_tags(struct xf_op *op)
 
 bool xf_op_may_drop_tags(const struct xf_op *op, enum xf_code code)
 {
-    bool is_refusal =
-        code == XF_E_DENIED || code == XF_E_UNSUPPORTED || code == XF_E_BAD_REQUEST;
+    bool is_refusal = code == XF_E_DENIED || code == XF_E_UNSUPPORTED || code == XF_E_BAD_REQUEST;
 
     return is_refusal && op->tags.len > 0 && xf_op_spec(op)->tags == XF_JOB_TAGS_BEST_EFFORT;
 }
@@ -230,8 +226,8 @@ struct xf_s3_req *xf_relay_put(struct xf_op *op)
 struct xf_s3_req *xf_relay_stream(struct xf_op *op)
 {
     op->has_md5 = !op->src_is_opaque && xf_verify_plain_md5(xf_str_c(op->etag), op->md5);
-    return xf_stream_start(&(struct xf_stream_opts){
-        .op = op, .len = op->size, .has_md5 = op->has_md5});
+    return xf_stream_start(
+        &(struct xf_stream_opts){.op = op, .len = op->size, .has_md5 = op->has_md5});
 }
 
 void xf_relay_put_done(struct xf_op *op, const struct xf_s3_result *res)

@@ -7,7 +7,6 @@
  * or the listing is refused or out of order, the rest is asked by HEAD.
  */
 #include "agent/engine_int.h"
-
 #include "common/base/arena.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"

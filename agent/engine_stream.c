@@ -11,7 +11,6 @@
  *    the PUT's answer.
  */
 #include "agent/engine_int.h"
-
 #include "common/base/hash.h"
 
 struct xf_stream {
@@ -157,11 +156,8 @@ static void on_get(void *arg, const struct xf_s3_result *res)
             fail(s, res);
         }
     } else if (s->came != s->want) {
-        (void)XF_FAIL(&err,
-                      XF_E_TRUNCATED,
-                      "got %ju of %ju bytes",
-                      (uintmax_t)s->came,
-                      (uintmax_t)s->want);
+        (void)XF_FAIL(
+            &err, XF_E_TRUNCATED, "got %ju of %ju bytes", (uintmax_t)s->came, (uintmax_t)s->want);
         fail_err(s, &err);
     } else if (s->has_promise && memcmp(s->promised, s->op->md5, XF_MD5_LEN) != 0) {
         (void)XF_FAIL(&err, XF_E_CHECKSUM, "the bytes that came do not match the source's etag");

@@ -1,6 +1,5 @@
 /* engine_upload.c - what the steps of an upload share: ends, retries, finding lost uploads. */
 #include "agent/engine_int.h"
-
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
 

@@ -221,8 +221,7 @@ void xf_lane_probe(struct xf_lane *lane, struct xf_work_job *job)
 
 void xf_lane_stop(struct xf_lane *lane, uint64_t task, uint32_t attempt, enum xf_engine_stop how)
 {
-    give(lane,
-         (struct order){.kind = ORDER_STOP, .task = task, .attempt = attempt, .how = how});
+    give(lane, (struct order){.kind = ORDER_STOP, .task = task, .attempt = attempt, .how = how});
 }
 
 void xf_lane_stop_all(struct xf_lane *lane, enum xf_engine_stop how)
@@ -276,8 +275,7 @@ static void free_parts(struct xf_lane *lane)
     xf_xfree(lane);
 }
 
-static enum xf_code
-build(struct xf_lane *lane, const struct xf_lane_opts *o, struct xf_err *err)
+static enum xf_code build(struct xf_lane *lane, const struct xf_lane_opts *o, struct xf_err *err)
 {
     struct xf_http_opts http = {0};
     const struct xf_engine_opts engine = {

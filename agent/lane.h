@@ -71,10 +71,7 @@ XF_AUTO_DEFINE(xf_lane, xf_lane_free)
 /** The work is the lane's until its ENDED message. */
 void xf_lane_start(struct xf_lane *lane, struct xf_work *w);
 void xf_lane_probe(struct xf_lane *lane, struct xf_work_job *job);
-void xf_lane_stop(struct xf_lane *lane,
-                  uint64_t task,
-                  uint32_t attempt,
-                  enum xf_engine_stop how);
+void xf_lane_stop(struct xf_lane *lane, uint64_t task, uint32_t attempt, enum xf_engine_stop how);
 void xf_lane_stop_all(struct xf_lane *lane, enum xf_engine_stop how);
 void xf_lane_hold(struct xf_lane *lane, struct xf_work_job *job, bool on);
 void xf_lane_set_in_flight(struct xf_lane *lane, struct xf_work_job *job, unsigned max);

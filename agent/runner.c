@@ -6,7 +6,6 @@
  * said any more; then the lanes, whose works come back through the queue; then tasks and jobs.
  */
 #include "agent/runner_int.h"
-
 #include "common/base/log.h"
 
 enum {
@@ -36,7 +35,7 @@ void xf_runner_want(struct xf_runner *r)
         r->n_tasks >= r->o.max_tasks) {
         return;
     }
-    XF_LIST_FOREACH(node, &r->tasks) {
+    XF_LIST_FOREACH (node, &r->tasks) {
         const struct xf_rtask *t = XF_CONTAINER_OF(node, struct xf_rtask, node);
         held += t->state == XF_RTASK_ENDED ? 0 : t->n_left;
     }
@@ -71,7 +70,7 @@ static void on_leased(void *arg, const struct xf_msg_lease_reply *m, const struc
     for (uint32_t i = 0; i < m->n_tasks; i++) {
         xf_rtask_accept(r, &m->tasks[i]);
     }
-    XF_LIST_FOREACH(node, &r->jobs) {
+    XF_LIST_FOREACH (node, &r->jobs) {
         struct xf_rjob *j = XF_CONTAINER_OF(node, struct xf_rjob, node);
         xf_rtask_start_all(r, j);
     }
@@ -94,7 +93,7 @@ void xf_runner_set_fence(struct xf_runner *r, int64_t sent_ms)
 
 static void start_all(struct xf_runner *r)
 {
-    XF_LIST_FOREACH(node, &r->jobs) {
+    XF_LIST_FOREACH (node, &r->jobs) {
         xf_rtask_start_all(r, XF_CONTAINER_OF(node, struct xf_rjob, node));
     }
 }
@@ -103,7 +102,7 @@ static void start_all(struct xf_runner *r)
 
 static void stop_all(struct xf_runner *r, enum xf_engine_stop stop)
 {
-    XF_LIST_FOREACH(node, &r->tasks) {
+    XF_LIST_FOREACH (node, &r->tasks) {
         xf_rtask_stop(XF_CONTAINER_OF(node, struct xf_rtask, node), stop, XF_HOW_DRAINED, NULL);
     }
 }
@@ -157,7 +156,7 @@ static size_t get_held(void *arg, struct xf_msg_held *out, size_t max)
     struct xf_runner *r = arg;
     size_t n = 0;
 
-    XF_LIST_FOREACH(node, &r->tasks) {
+    XF_LIST_FOREACH (node, &r->tasks) {
         const struct xf_rtask *t = XF_CONTAINER_OF(node, struct xf_rtask, node);
         if (n < max) {
             out[n++] = (struct xf_msg_held){.task = t->id, .attempt = t->attempt};
@@ -185,7 +184,7 @@ static void on_up(void *arg, const struct xf_msg_hello_reply *m)
     r->margin_ms = m->margin_ms;
     r->checkpoint_ms = m->checkpoint_ms;
     r->checkpoint_max = m->checkpoint_max > 0 ? m->checkpoint_max : 1;
-    XF_LIST_FOREACH(node, &r->tasks) {
+    XF_LIST_FOREACH (node, &r->tasks) {
         struct xf_rtask *t = XF_CONTAINER_OF(node, struct xf_rtask, node);
         if (!is_kept(m, t)) {
             xf_rtask_drop(t);
@@ -194,7 +193,7 @@ static void on_up(void *arg, const struct xf_msg_hello_reply *m)
     xf_runner_set_fence(r, xf_link_renewed_ms(r->link));
     XF_INFO("session.began", xf_f_u64("kept", r->n_tasks));
     on_orders(r, m->orders, m->n_orders);
-    XF_LIST_FOREACH(node, &r->jobs) {
+    XF_LIST_FOREACH (node, &r->jobs) {
         xf_rjob_on_up(XF_CONTAINER_OF(node, struct xf_rjob, node));
     }
     xf_runner_want(r);
@@ -262,7 +261,7 @@ static void fill_beat(void *arg, struct xf_msg_beat *m, struct xf_arena *a)
 
     m->items = items;
     m->held = held;
-    XF_LIST_FOREACH(node, &r->tasks) {
+    XF_LIST_FOREACH (node, &r->tasks) {
         struct xf_rtask *t = XF_CONTAINER_OF(node, struct xf_rtask, node);
         held[m->n_held++] = (struct xf_msg_held){.task = t->id, .attempt = t->attempt};
         if (bytes < BEAT_BYTES_MAX && m->n_items < XF_ITEMS_MAX && xf_rtask_is_fresh(t)) {
@@ -314,7 +313,7 @@ static void on_beat_lost(void *arg)
 {
     struct xf_runner *r = arg;
 
-    XF_LIST_FOREACH(node, &r->tasks) {
+    XF_LIST_FOREACH (node, &r->tasks) {
         xf_rtask_lost(XF_CONTAINER_OF(node, struct xf_rtask, node));
     }
     for (size_t i = 0; i < r->n_notices; i++) {
@@ -524,10 +523,10 @@ void xf_runner_free(struct xf_runner *r)
         take_last(r);
         xf_queue_detach(r->msgs);
     }
-    XF_LIST_FOREACH(node, &r->tasks) {
+    XF_LIST_FOREACH (node, &r->tasks) {
         xf_rtask_free(XF_CONTAINER_OF(node, struct xf_rtask, node));
     }
-    XF_LIST_FOREACH(node, &r->jobs) {
+    XF_LIST_FOREACH (node, &r->jobs) {
         xf_rjob_free(XF_CONTAINER_OF(node, struct xf_rjob, node));
     }
     drop_notices(r, false);
@@ -542,7 +541,7 @@ void xf_runner_stats(const struct xf_runner *r, struct xf_runner_stats *out)
 {
     *out = (struct xf_runner_stats){
         .tasks = r->n_tasks, .is_up = r->is_up, .is_draining = r->is_drained || r->is_closing};
-    XF_LIST_FOREACH(node, &r->jobs) {
+    XF_LIST_FOREACH (node, &r->jobs) {
         out->jobs++;
     }
     for (unsigned i = 0; i < r->n_lanes; i++) {

@@ -27,12 +27,12 @@ struct xf_runner_opts {
     struct xf_str version;
     struct xf_str host;
     struct xf_str token;
-    unsigned lanes;       /* 1 or more */
-    size_t pool_bytes;    /* of all lanes; at least XF_POOL_BUF_MAX each */
-    unsigned max_objects; /* begun at a time, all lanes */
-    unsigned max_in_flight; /* requests a side and job, all lanes */
-    unsigned max_tasks;     /* leases held; 0: 64 */
-    uint64_t seed;          /* 0: from the system */
+    unsigned lanes;                  /* 1 or more */
+    size_t pool_bytes;               /* of all lanes; at least XF_POOL_BUF_MAX each */
+    unsigned max_objects;            /* begun at a time, all lanes */
+    unsigned max_in_flight;          /* requests a side and job, all lanes */
+    unsigned max_tasks;              /* leases held; 0: 64 */
+    uint64_t seed;                   /* 0: from the system */
     const struct xf_http_opts *http; /* limits of requests; NULL: defaults */
     enum xf_code (*creds)(void *arg,
                           const struct xf_job_side *side,

@@ -54,22 +54,22 @@ struct xf_rtask {
     enum xf_task_kind kind;
     enum xf_rtask_state state;
     struct xf_rjob *job;
-    struct xf_work *work;  /* always ours; the lane borrows it while running */
-    struct xf_lane *lane;  /* while running */
-    uint32_t n_left;       /* objects without an outcome, for balance */
+    struct xf_work *work;         /* always ours; the lane borrows it while running */
+    struct xf_lane *lane;         /* while running */
+    uint32_t n_left;              /* objects without an outcome, for balance */
     struct xf_result_set results; /* of this lease */
-    uint8_t *told;         /* enum xf_told, an entry a record */
+    uint8_t *told;                /* enum xf_told, an entry a record */
     uint32_t n_fresh;
     struct xf_work_part *parts; /* finished in this lease; etags in `arena` */
     uint8_t *part_told;
     uint32_t n_parts;
     uint32_t cap_parts;
-    bool is_dropped;   /* not ours any more: say nothing, go when the lane is done with it */
-    bool is_stopping;  /* asked to stop: with `how` */
-    enum xf_how how;   /* of the give-back */
+    bool is_dropped;        /* not ours any more: say nothing, go when the lane is done with it */
+    bool is_stopping;       /* asked to stop: with `how` */
+    enum xf_how how;        /* of the give-back */
     enum xf_item_kind last; /* when ended: its item */
-    bool last_sent;    /* in the beat that is under way */
-    struct xf_err err; /* of the give-back or failure */
+    bool last_sent;         /* in the beat that is under way */
+    struct xf_err err;      /* of the give-back or failure */
     struct xf_work_opened opened;
     bool has_opened;
     bool has_result; /* of an upload: results.at[0] */

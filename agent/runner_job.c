@@ -4,7 +4,6 @@
  *   fetching -> probing -> fit -> unfit -> probing -> ...
  */
 #include "agent/runner_int.h"
-
 #include "common/base/log.h"
 
 enum { PROBE_AGAIN_MS = 10 * 1000, FORGET_MS = 10 * 60 * 1000 };
@@ -24,7 +23,7 @@ static void on_again(struct xf_timer *t)
 
 struct xf_rjob *xf_rjob_find(struct xf_runner *r, struct xf_str id)
 {
-    XF_LIST_FOREACH(node, &r->jobs) {
+    XF_LIST_FOREACH (node, &r->jobs) {
         struct xf_rjob *j = XF_CONTAINER_OF(node, struct xf_rjob, node);
         if (xf_str_eq_c(id, j->id)) {
             return j;
@@ -74,12 +73,10 @@ static void tell_fit(struct xf_rjob *j)
     }
 }
 
-static void stop_tasks(struct xf_rjob *j,
-                       enum xf_engine_stop stop,
-                       enum xf_how how,
-                       const struct xf_err *err)
+static void
+stop_tasks(struct xf_rjob *j, enum xf_engine_stop stop, enum xf_how how, const struct xf_err *err)
 {
-    XF_LIST_FOREACH(node, &j->r->tasks) {
+    XF_LIST_FOREACH (node, &j->r->tasks) {
         struct xf_rtask *t = XF_CONTAINER_OF(node, struct xf_rtask, node);
         if (t->job == j && (how != XF_HOW_STOPPED || t->kind != XF_TASK_ABORT)) {
             xf_rtask_stop(t, stop, how, err);

@@ -9,14 +9,13 @@
  * 3. A dropped task says nothing any more.
  */
 #include "agent/runner_int.h"
-
 #include "common/base/log.h"
 
 #include <stdlib.h>
 
 struct xf_rtask *xf_rtask_find(struct xf_runner *r, uint64_t id, uint32_t attempt)
 {
-    XF_LIST_FOREACH(node, &r->tasks) {
+    XF_LIST_FOREACH (node, &r->tasks) {
         struct xf_rtask *t = XF_CONTAINER_OF(node, struct xf_rtask, node);
         if (t->id == id && t->attempt == attempt) {
             return t;
@@ -127,7 +126,7 @@ void xf_rtask_accept(struct xf_runner *r, const struct xf_msg_task *m)
     struct xf_rtask *t = xf_xcalloc(1, sizeof(*t));
     struct xf_err err = {0};
 
-    XF_LIST_FOREACH(node, &r->tasks) { /* an older attempt of ours has ended without our knowing */
+    XF_LIST_FOREACH (node, &r->tasks) { /* an older attempt of ours has ended without our knowing */
         struct xf_rtask *old = XF_CONTAINER_OF(node, struct xf_rtask, node);
         if (old->id == m->task) {
             xf_rtask_drop(old);
@@ -167,7 +166,7 @@ static struct xf_lane *idlest_lane(const struct xf_runner *r)
 
     for (unsigned i = 0; i < r->n_lanes; i++) {
         uint64_t load = 0;
-        XF_LIST_FOREACH(node, &r->tasks) {
+        XF_LIST_FOREACH (node, &r->tasks) {
             const struct xf_rtask *t = XF_CONTAINER_OF(node, struct xf_rtask, node);
             load += t->lane == r->lanes[i] ? t->n_left + 1U : 0;
         }
@@ -196,7 +195,7 @@ void xf_rtask_start_all(struct xf_runner *r, struct xf_rjob *j)
     if (j->state != XF_RJOB_FIT || now >= r->fence_ms) {
         return;
     }
-    XF_LIST_FOREACH(node, &r->tasks) {
+    XF_LIST_FOREACH (node, &r->tasks) {
         struct xf_rtask *t = XF_CONTAINER_OF(node, struct xf_rtask, node);
         if (t->job == j && (t->state == XF_RTASK_WAITING || t->state == XF_RTASK_PARKED)) {
             start(t);
@@ -324,9 +323,7 @@ static void on_ended(struct xf_rtask *t, const struct xf_lane_msg *m)
     }
     keep_end(t, m);
     switch (m->end.how) {
-    case XF_WORK_DONE:
-        end_task(t, t->has_opened ? XF_ITEM_OPENED : XF_ITEM_DONE);
-        break;
+    case XF_WORK_DONE: end_task(t, t->has_opened ? XF_ITEM_OPENED : XF_ITEM_DONE); break;
     case XF_WORK_FAILED: end_task(t, XF_ITEM_FAILED); break;
     case XF_WORK_RETRY: give_back(t, XF_HOW_FAILED, NULL); break;
     case XF_WORK_UNFIT:

@@ -3,10 +3,8 @@
 
 #include "common/job/spec.h"
 
-enum xf_code xf_work_job_new(struct xf_str id,
-                             struct xf_str toml,
-                             struct xf_work_job **out,
-                             struct xf_err *err)
+enum xf_code
+xf_work_job_new(struct xf_str id, struct xf_str toml, struct xf_work_job **out, struct xf_err *err)
 {
     XF_AUTO(xf_job_spec) spec = NULL;
 

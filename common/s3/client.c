@@ -516,6 +516,7 @@ static void send_req(struct xf_s3_req *req)
         .on_done = on_http_done,
         .arg = req,
         .patience_ms = patience_ms(req),
+        .is_once = req->op == XF_S3_CREATE,
         .is_bulk = xf_client_body_size(req) >= (1U << 20) ||
                    (req->op == XF_S3_GET && (req->want.len == 0 || req->want.len >= (1U << 20))),
     };

@@ -88,6 +88,9 @@ struct xf_http_call {
      * the first byte, and between any two bytes of the answer, however few come. */
     int64_t patience_ms;
     bool is_bulk; /* long bodies: larger buffers */
+    /* Doing it twice is not the same as once. On a connection of its own: libcurl repeats a request
+     * by itself when a reused connection closes without an answer. */
+    bool is_once;
 };
 
 /* Limits of a back end. Zero fields take the default in brackets. */

@@ -388,6 +388,7 @@ bool xf_curl_req_setup(struct xf_http_req *req, const struct xf_http_call *call)
     set_ptr(&s, CURLOPT_HTTPHEADER, req->lines);
     set_long(&s, CURLOPT_BUFFERSIZE, buffer);
     set_long(&s, CURLOPT_UPLOAD_BUFFERSIZE, buffer);
+    set_long(&s, CURLOPT_FRESH_CONNECT, call->is_once ? 1L : 0L);
     set_method(&s);
     req->call.url = NULL; /* libcurl has its copy */
     if (s.code != CURLE_OK) {

@@ -79,7 +79,8 @@ static void c002_a_200_with_an_error_is_no_success(void **state)
 {
     (void)state;
     static const char *const faults[] = {
-        "[{\"op\":\"CopyObject\",\"count\":1,\"action\":{\"status\":200,\"code\":\"InternalError\"}}]",
+        "[{\"op\":\"CopyObject\",\"count\":1,\"action\":{\"status\":200,\"code\":\"InternalError\"}"
+        "}]",
         "[{\"op\":\"CopyObject\",\"count\":1,\"action\":{\"status\":200,\"code\":\"SlowDown\","
         "\"pad\":5}}]",
         "[{\"op\":\"CopyObject\",\"count\":1,\"action\":{\"work\":false,\"body\":"
@@ -108,9 +109,8 @@ static void c002_the_inner_error_is_reported_when_tries_run_out(void **state)
 
     rig_open(&rig, false, OVERWRITE, NULL);
     put_many(&rig, 1);
-    rig_faults(
-        &rig,
-        "[{\"op\":\"CopyObject\",\"action\":{\"status\":200,\"code\":\"InternalError\"}}]");
+    rig_faults(&rig,
+               "[{\"op\":\"CopyObject\",\"action\":{\"status\":200,\"code\":\"InternalError\"}}]");
     assert_int_equal(rig_run(&rig, rig_batch(&rig, XF_TASK_BATCH, 1)), XF_WORK_DONE);
     assert_int_equal(rig.told[0].r.outcome, XF_OUTCOME_FAILED);
     assert_int_equal(rig.told[0].r.code, XF_E_SERVER);
@@ -128,9 +128,8 @@ static void c008_no_copy_at_all_goes_by_relay_and_is_told_once(void **state)
 
     rig_open(&rig, false, OVERWRITE, NULL);
     put_many(&rig, 30);
-    rig_faults(
-        &rig,
-        "[{\"op\":\"CopyObject\",\"action\":{\"status\":501,\"code\":\"NotImplemented\"}}]");
+    rig_faults(&rig,
+               "[{\"op\":\"CopyObject\",\"action\":{\"status\":501,\"code\":\"NotImplemented\"}}]");
     assert_int_equal(rig_run(&rig, rig_batch(&rig, XF_TASK_BATCH, 1)), XF_WORK_DONE);
     assert_int_equal(rig_outcomes(&rig, 30, XF_OUTCOME_COPIED), 30);
     assert_int_equal(rig.n_notices, 1);
@@ -169,7 +168,8 @@ static void source_that_changed_since_listed_is_copied_as_it_is(void **state)
         rig_open(&rig, false, modes[i], NULL);
         put_many(&rig, 3);
         struct xf_work *w = rig_batch(&rig, XF_TASK_BATCH, 1);
-        rig_put(&rig, 0, "{\"bucket\":\"src\",\"key\":\"k001\",\"body\":\"longer than before it\"}");
+        rig_put(
+            &rig, 0, "{\"bucket\":\"src\",\"key\":\"k001\",\"body\":\"longer than before it\"}");
         assert_int_equal(rig_run(&rig, w), XF_WORK_DONE);
         assert_int_equal(rig_outcomes(&rig, 3, XF_OUTCOME_COPIED), 3);
         assert_true((rig.told[1].r.flags & XF_RESULT_CHANGED) != 0);
@@ -206,21 +206,35 @@ static void c035_keys_the_server_cannot_resolve_go_by_relay(void **state)
 {
     (void)state;
     struct rig rig;
-    static const char *const keys[] = {
-        "c++", "100%", "a b", "a%2Fb", "x?v=1", "x#y", "Pose®.jpg", "22:24:03+0000.jpg", "a&b=c",
-        "k?versionId=abc", "a//b", "/lead", "d/./e", "d/../e", "plain"};
+    static const char *const keys[] = {"c++",
+                                       "100%",
+                                       "a b",
+                                       "a%2Fb",
+                                       "x?v=1",
+                                       "x#y",
+                                       "Pose®.jpg",
+                                       "22:24:03+0000.jpg",
+                                       "a&b=c",
+                                       "k?versionId=abc",
+                                       "a//b",
+                                       "/lead",
+                                       "d/./e",
+                                       "d/../e",
+                                       "plain"};
 
     rig_open(&rig, false, OVERWRITE, NULL);
     for (size_t i = 0; i < XF_ARRAY_LEN(keys); i++) {
         char json[160];
-        (void)snprintf(
-            json, sizeof(json), "{\"bucket\":\"src\",\"key\":\"%s\",\"body\":\"b%zu\"}", keys[i], i);
+        (void)snprintf(json,
+                       sizeof(json),
+                       "{\"bucket\":\"src\",\"key\":\"%s\",\"body\":\"b%zu\"}",
+                       keys[i],
+                       i);
         rig_put(&rig, 0, json);
     }
     rig_faults(&rig, "[{\"op\":\"CopyObject\",\"action\":{\"literal_copy_source\":true}}]");
     assert_int_equal(rig_run(&rig, rig_batch(&rig, XF_TASK_BATCH, 1)), XF_WORK_DONE);
-    assert_int_equal(rig_outcomes(&rig, XF_ARRAY_LEN(keys), XF_OUTCOME_COPIED),
-                     XF_ARRAY_LEN(keys));
+    assert_int_equal(rig_outcomes(&rig, XF_ARRAY_LEN(keys), XF_OUTCOME_COPIED), XF_ARRAY_LEN(keys));
     assert_true(rig_has_notice(&rig, "copy_source_not_found"));
     assert_true(rig_count_status(&rig, 0, "CopyObject", "200") >= 1); /* "plain" needs none */
     rig_must_be_equal(&rig, true);
@@ -321,9 +335,10 @@ static void c060_throttling_spends_no_tries(void **state)
 
     rig_open(&rig, false, OVERWRITE, NULL);
     put_many(&rig, 20);
-    rig_faults(&rig,
-               "[{\"op\":\"CopyObject\",\"nth\":2,\"every\":2,\"count\":12,\"action\":{\"status\":503,"
-               "\"code\":\"SlowDown\"}}]");
+    rig_faults(
+        &rig,
+        "[{\"op\":\"CopyObject\",\"nth\":2,\"every\":2,\"count\":12,\"action\":{\"status\":503,"
+        "\"code\":\"SlowDown\"}}]");
     assert_int_equal(rig_run(&rig, rig_batch(&rig, XF_TASK_BATCH, 1)), XF_WORK_DONE);
     assert_int_equal(rig_outcomes(&rig, 20, XF_OUTCOME_COPIED), 20);
     struct xf_engine_stats s;
@@ -377,7 +392,10 @@ static void attributes_and_tags_survive_a_relay(void **state)
                        i == 0 ? 1024 : 18000000);
         rig_put(&rig, 0, json);
     }
-    assert_int_equal(rig_run(&rig, rig_batch(&rig, XF_TASK_BATCH, 1)), XF_WORK_DONE);
+    struct xf_work *w = rig_batch(&rig, XF_TASK_BATCH, 1);
+    w->manifest.objects[0].storage_class = XF_STR_LIT("STANDARD_IA");
+    w->manifest.objects[1].storage_class = XF_STR_LIT("STANDARD_IA");
+    assert_int_equal(rig_run(&rig, w), XF_WORK_DONE);
     assert_int_equal(rig_outcomes(&rig, 2, XF_OUTCOME_COPIED), 2);
     rig_must_be_equal(&rig, true);
     rig_close(&rig);
@@ -397,9 +415,8 @@ static void c006_tags_that_are_denied_are_dropped_or_fail_as_asked(void **state)
         struct rig rig;
         bool fails = i == 1;
         rig_open(&rig, false, jobs[i], NULL);
-        rig_put(&rig,
-                0,
-                "{\"bucket\":\"src\",\"key\":\"k\",\"body\":\"hello\",\"tags\":\"team=x\"}");
+        rig_put(
+            &rig, 0, "{\"bucket\":\"src\",\"key\":\"k\",\"body\":\"hello\",\"tags\":\"team=x\"}");
         rig_faults(&rig, denied);
         assert_int_equal(rig_run(&rig, rig_batch(&rig, XF_TASK_BATCH, 1)), XF_WORK_DONE);
         if (i == 2) {
@@ -429,9 +446,10 @@ static void c045_encoded_bodies_are_never_unpacked(void **state)
             "{\"bucket\":\"src\",\"key\":\"k\",\"size\":200,\"seed\":9,\"headers\":{"
             "\"Content-Encoding\":\"gzip\"}}");
     rig_put(&rig, 0, "{\"bucket\":\"src\",\"key\":\"plain\",\"size\":3893,\"seed\":9}");
-    rig_faults(&rig,
-               "[{\"op\":\"GetObject\",\"key\":\"plain\",\"action\":{\"chunked\":true,\"cut_after\":"
-               "700,\"headers\":{\"Content-Encoding\":\"gzip\"}}}]");
+    rig_faults(
+        &rig,
+        "[{\"op\":\"GetObject\",\"key\":\"plain\",\"action\":{\"chunked\":true,\"cut_after\":"
+        "700,\"headers\":{\"Content-Encoding\":\"gzip\"}}}]");
     assert_int_equal(rig_run(&rig, rig_batch(&rig, XF_TASK_BATCH, 1)), XF_WORK_DONE);
     assert_int_equal(rig.told[0].r.outcome, XF_OUTCOME_COPIED);
     assert_int_equal(rig.told[1].r.outcome, XF_OUTCOME_FAILED);
@@ -447,9 +465,10 @@ static void c012_archived_objects_are_told_and_restored_ones_copied(void **state
 
     rig_open(&rig, false, RELAY, NULL);
     put_many(&rig, 2);
-    rig_faults(&rig,
-               "[{\"op\":[\"GetObject\",\"CopyObject\"],\"key\":\"k000\",\"action\":{\"status\":403,"
-               "\"code\":\"InvalidObjectState\"}}]");
+    rig_faults(
+        &rig,
+        "[{\"op\":[\"GetObject\",\"CopyObject\"],\"key\":\"k000\",\"action\":{\"status\":403,"
+        "\"code\":\"InvalidObjectState\"}}]");
     assert_int_equal(rig_run(&rig, rig_batch(&rig, XF_TASK_BATCH, 1)), XF_WORK_DONE);
     assert_int_equal(rig.told[0].r.outcome, XF_OUTCOME_ARCHIVED);
     assert_int_equal(rig.told[1].r.outcome, XF_OUTCOME_COPIED);

@@ -84,6 +84,7 @@ static void on_opened(void *arg, struct xf_work *w, const struct xf_work_opened 
     rig->opened = *o;
     (void)snprintf(rig->upload_id, sizeof(rig->upload_id), "%.*s", XF_STR_ARG(o->upload_id));
     rig->opened.etag = xf_arena_dup(&rig->arena, o->etag);
+    (void)snprintf(rig->src_etag, sizeof(rig->src_etag), "%.*s", XF_STR_ARG(o->etag));
 }
 
 static void on_part(void *arg, struct xf_work *w, const struct xf_work_part *part)
@@ -244,16 +245,30 @@ struct xf_json *rig_get(struct rig *rig, int side, const char *path)
     return j;
 }
 
+/* The counters once every answered request is counted. */
+static struct xf_json *settled(struct rig *rig, int side)
+{
+    int64_t by = xf_clock_mono_ms(xf_clock_real()) + DEADLINE_MS;
+
+    for (;;) {
+        XF_AUTO(xf_json) j = rig_get(rig, side, "/-/counters");
+        if (xf_json_get_u64(j, "in_flight", 0) <= 1) { /* this one */
+            return XF_STEAL(j);
+        }
+        assert_true(xf_clock_mono_ms(xf_clock_real()) < by);
+    }
+}
+
 uint64_t rig_count(struct rig *rig, int side, const char *op)
 {
-    XF_AUTO(xf_json) j = rig_get(rig, side, "/-/counters");
+    XF_AUTO(xf_json) j = settled(rig, side);
 
     return xf_json_get_u64(xf_json_get(xf_json_get(j, "ops"), op), "count", 0);
 }
 
 uint64_t rig_count_status(struct rig *rig, int side, const char *op, const char *status)
 {
-    XF_AUTO(xf_json) j = rig_get(rig, side, "/-/counters");
+    XF_AUTO(xf_json) j = settled(rig, side);
     const struct xf_json *o = xf_json_get(xf_json_get(j, "ops"), op);
 
     return xf_json_get_u64(xf_json_get(o, "status"), status, 0);
@@ -326,7 +341,8 @@ uint64_t rig_open_uploads(struct rig *rig)
 
 /* ---- works ---- */
 
-static void fill_manifest(struct rig *rig, const char *prefix, uint32_t max, struct xf_manifest *out)
+static void
+fill_manifest(struct rig *rig, const char *prefix, uint32_t max, struct xf_manifest *out)
 {
     XF_AUTO_BUF body = {0};
     XF_AUTO_BUF key = {0};
@@ -363,8 +379,7 @@ struct xf_work *rig_batch(struct rig *rig, enum xf_task_kind kind, uint32_t atte
     return w;
 }
 
-struct xf_work *
-rig_step(struct rig *rig, enum xf_task_kind kind, const char *key, uint32_t attempt)
+struct xf_work *rig_step(struct rig *rig, enum xf_task_kind kind, const char *key, uint32_t attempt)
 {
     struct xf_work *w = xf_work_new(rig->job);
 
@@ -374,7 +389,10 @@ rig_step(struct rig *rig, enum xf_task_kind kind, const char *key, uint32_t atte
     fill_manifest(rig, key, 1, &w->manifest);
     xf_result_set_init(&w->done, 1);
     w->intent_ms = xf_clock_wall_ms(xf_clock_real()) - 1000;
-    if (kind != XF_TASK_OPEN && rig->has_opened) {
+    if (kind == XF_TASK_OPEN) {
+        (void)snprintf(rig->src_etag, 64, "%.*s", XF_STR_ARG(w->manifest.objects[0].etag));
+    } else if (rig->has_opened) { /* what was opened, whatever the source is now */
+        w->manifest.objects[0].etag = xf_arena_dup(&w->arena, xf_str_c(rig->src_etag));
         w->upload_id = xf_arena_dup(&w->arena, xf_str_c(rig->upload_id));
         w->part_size = rig->opened.part_size;
         w->n_parts = rig->opened.n_parts;

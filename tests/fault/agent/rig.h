@@ -22,8 +22,8 @@ struct rig_told { /* an outcome, strings copied */
 
 struct rig {
     struct xf_proc *s3d;
-    struct xf_proc *s3d2;  /* the destination's own server; NULL: the same */
-    char url[2][64];       /* http://127.0.0.1:PORT of source and destination */
+    struct xf_proc *s3d2; /* the destination's own server; NULL: the same */
+    char url[2][64];      /* http://127.0.0.1:PORT of source and destination */
     struct xf_loop *loop;
     struct xf_http *http;
     struct xf_engine *engine;
@@ -35,6 +35,7 @@ struct rig {
     uint32_t n_parts;
     struct xf_work_opened opened;
     char upload_id[256];
+    char src_etag[64]; /* of the source as the open saw it */
     bool has_opened;
     struct xf_work_end end;
     bool has_ended;
@@ -73,7 +74,8 @@ uint64_t rig_open_uploads(struct rig *rig);
 /** A batch (or recheck) of every object of the source as it is now. */
 struct xf_work *rig_batch(struct rig *rig, enum xf_task_kind kind, uint32_t attempt);
 /** A step of the upload of the source's first object whose key starts with this. */
-struct xf_work *rig_step(struct rig *rig, enum xf_task_kind kind, const char *key, uint32_t attempt);
+struct xf_work *
+rig_step(struct rig *rig, enum xf_task_kind kind, const char *key, uint32_t attempt);
 /** Start it and turn the loop until it ended; how it ended. */
 enum xf_work_how rig_run(struct rig *rig, struct xf_work *w);
 /** Turn the loop until cond says yes. */

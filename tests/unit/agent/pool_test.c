@@ -1,6 +1,5 @@
 /* pool_test.c - the cap holds, the line is fair, memory comes back. */
 #include "agent/pool.h"
-
 #include "common/base/rng.h"
 #include "tests/lib/test.h"
 

@@ -1,6 +1,5 @@
 /* verify_test.c - what etags prove and what they do not. */
 #include "agent/verify.h"
-
 #include "common/base/hash.h"
 #include "tests/lib/test.h"
 
@@ -66,7 +65,8 @@ static void upload_etag_follows_from_its_parts(void **state)
     xf_verify_parts_free(v);
 }
 
-static bool is_copy(const char *se, uint64_t ss, int64_t sm, const char *de, uint64_t ds, int64_t dm)
+static bool
+is_copy(const char *se, uint64_t ss, int64_t sm, const char *de, uint64_t ds, int64_t dm)
 {
     bool by_size = false;
     struct xf_verify_side s = {{xf_str_c(se), false}, ss, sm};
