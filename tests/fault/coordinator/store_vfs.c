@@ -1,16 +1,18 @@
 /* store_vfs.c - a shim over SQLite's default VFS; see the header. */
 #include "tests/fault/coordinator/store_vfs.h"
 
-#include "common/base/err.h"
+#include "common/base/file.h"
 
 #include <sqlite3.h>
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 struct shim_file {
     sqlite3_file base;
     sqlite3_file *real; /* lies behind this struct */
+    const char *name;   /* SQLite's, as long as the file is open; NULL: a temporary one */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -18,6 +20,7 @@ static struct vfs_plan now;
 static unsigned seen;
 static bool fired;
 static uint64_t grown;
+static bool durable;
 
 void vfs_set(const struct vfs_plan *plan)
 {
@@ -122,12 +125,34 @@ static int shim_truncate(sqlite3_file *f, sqlite3_int64 size)
     return rc != SQLITE_OK ? rc : real_of(f)->pMethods->xTruncate(real_of(f), size);
 }
 
+void vfs_keep_durable(void)
+{
+    durable = true;
+}
+
+static void copy_durable(const char *name)
+{
+    char to[512];
+    struct xf_err err;
+    struct xf_buf all;
+
+    xf_buf_init(&all, 0);
+    XF_ASSERT(snprintf(to, sizeof(to), "%s.durable", name) < (int)sizeof(to));
+    XF_ASSERT(xf_file_read(name, 64 * 1024 * 1024, &all, &err) == XF_OK);
+    XF_ASSERT(xf_file_replace(to, xf_buf_view(&all), 0600, &err) == XF_OK);
+    xf_buf_fini(&all);
+}
+
 static int shim_sync(sqlite3_file *f, int flags)
 {
     bool is_short;
     int rc = decide(VFS_SYNC, SQLITE_IOERR_FSYNC, &is_short);
 
-    return rc != SQLITE_OK ? rc : real_of(f)->pMethods->xSync(real_of(f), flags);
+    rc = rc != SQLITE_OK ? rc : real_of(f)->pMethods->xSync(real_of(f), flags);
+    if (rc == SQLITE_OK && durable && ((struct shim_file *)f)->name != NULL) {
+        copy_durable(((struct shim_file *)f)->name);
+    }
+    return rc;
 }
 
 static int shim_file_size(sqlite3_file *f, sqlite3_int64 *size)
@@ -220,6 +245,7 @@ static int shim_open(sqlite3_vfs *v, sqlite3_filename name, sqlite3_file *f, int
         return rc;
     }
     s->real = (sqlite3_file *)(s + 1);
+    s->name = name;
     rc = real->xOpen(real, name, s->real, flags, out);
     s->base.pMethods = rc == SQLITE_OK ? &methods : NULL;
     return rc;

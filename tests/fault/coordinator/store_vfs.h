@@ -27,6 +27,8 @@ struct vfs_plan {
 void vfs_register(void);
 /* Start a plan; NULL: everything works again. */
 void vfs_set(const struct vfs_plan *plan);
+/* From now on every sync copies the file to "<file>.durable": what a power cut would leave. */
+void vfs_keep_durable(void);
 /* Did a call fail since then? */
 bool vfs_fired(void);
 
