@@ -143,7 +143,7 @@ static void on_request(void *arg, uint64_t token, struct xf_str bytes)
     xf_hub_on_request(c->hub, token, bytes);
 }
 
-static const char *path_or_null(char *path)
+static const char *path_or_null(const char *path)
 {
     return path[0] != '\0' ? path : NULL;
 }

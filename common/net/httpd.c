@@ -256,6 +256,7 @@ static enum MHD_Result queue_answer(struct xf_httpd_req *req)
     return rc;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the parameters are MHD's */
 static enum MHD_Result on_request(void *cls,
                                   struct MHD_Connection *conn,
                                   const char *url,
