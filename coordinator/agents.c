@@ -10,14 +10,12 @@
  */
 #include "coordinator/agents.h"
 
-#include "common/base/json.h"
 #include "common/base/log.h"
 #include "coordinator/items.h"
-#include "coordinator/jobs.h"
+#include "coordinator/jobtab.h"
 #include "coordinator/metrics.h"
-#include "coordinator/operators.h"
+#include "coordinator/roster.h"
 #include "coordinator/sched.h"
-#include "coordinator/status.h"
 
 /* The store's fence and the sessions name a process by the same bytes. */
 _Static_assert(sizeof(((struct xf_lease *)0)->instance) == XF_INSTANCE_LEN, "instance");
@@ -29,138 +27,21 @@ enum {
     UNFIT_MS = 30000 /* a refused agent is offered the job again after */
 };
 
-/* ---- table --------------------------------------------------------------------------------------
+/* ---- fitness ----------------------------------------------------------------------------------
  */
 
-struct xf_cagent *xf_agents_find(struct xf_coordinator *c, struct xf_str id)
-{
-    return xf_map_get(&c->agents_by_id, id);
-}
-
-struct xf_cagent *xf_agents_get(struct xf_coordinator *c, struct xf_str id)
-{
-    struct xf_cagent *a = xf_agents_find(c, id);
-
-    if (a != NULL) {
-        return a;
-    }
-    a = xf_xcalloc(1, sizeof(*a));
-    a->number = ++c->last_agent_number;
-    a->id = xf_str_dup(id);
-    a->version = xf_xstrdup("");
-    a->host = xf_xstrdup("");
-    a->seen_ms = xf_loop_mono_ms(c->loop);
-    xf_list_init(&a->fits);
-    xf_list_push_back(&c->agents, &a->link);
-    (void)xf_map_put(&c->agents_by_id, xf_str_c(a->id), a); /* was not there */
-    return a;
-}
-
-struct xf_cagent *xf_agents_by_number(struct xf_coordinator *c, uint64_t number)
-{
-    XF_LIST_FOREACH (node, &c->agents) {
-        struct xf_cagent *a = XF_CONTAINER_OF(node, struct xf_cagent, link);
-        if (a->number == number) {
-            return a;
-        }
-    }
-    return NULL;
-}
-
-static void fit_free(struct xf_cfit *f)
-{
-    xf_list_remove(&f->link);
-    xf_xfree(f->text);
-    xf_xfree(f);
-}
-
-static void drop_fits(struct xf_cagent *a)
-{
-    struct xf_list *node = NULL;
-
-    while ((node = xf_list_pop_front(&a->fits)) != NULL) {
-        fit_free(XF_CONTAINER_OF(node, struct xf_cfit, link));
-    }
-}
-
-void xf_agents_fini(struct xf_coordinator *c)
-{
-    XF_LIST_FOREACH (node, &c->agents) {
-        struct xf_cagent *a = XF_CONTAINER_OF(node, struct xf_cagent, link);
-        drop_fits(a);
-        (void)xf_map_take(&c->agents_by_id, xf_str_c(a->id)); /* gives a */
-        xf_list_remove(&a->link);
-        xf_xfree(a->id);
-        xf_xfree(a->version);
-        xf_xfree(a->host);
-        xf_xfree(a->unwell);
-        xf_xfree(a);
-    }
-}
-
-/* ---- fitness ------------------------------------------------------------------------------------
- */
-
-static struct xf_cfit *find_fit(const struct xf_cagent *a, int64_t job)
-{
-    XF_LIST_FOREACH (node, &a->fits) {
-        struct xf_cfit *f = XF_CONTAINER_OF(node, struct xf_cfit, link);
-        if (f->job == job) {
-            return f;
-        }
-    }
-    return NULL;
-}
-
-bool xf_agents_is_fit(struct xf_coordinator *c, const struct xf_cagent *a, int64_t job)
-{
-    const struct xf_cfit *f = find_fit(a, job);
-
-    return f == NULL || f->ok || f->until_ms <= xf_loop_mono_ms(c->loop);
-}
-
-bool xf_agents_has_fit(struct xf_coordinator *c, int64_t job)
-{
-    XF_LIST_FOREACH (node, &c->agents) {
-        const struct xf_cagent *a = XF_CONTAINER_OF(node, struct xf_cagent, link);
-        const struct xf_cfit *f = find_fit(a, job);
-        if (a->session != NULL && !a->is_draining && a->unwell == NULL && (f == NULL || f->ok)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-size_t xf_agents_count_up(const struct xf_coordinator *c)
-{
-    size_t n = 0;
-
-    XF_LIST_FOREACH (node, &c->agents) {
-        n += XF_CONTAINER_OF(node, struct xf_cagent, link)->session != NULL;
-    }
-    return n;
-}
-
-void xf_agents_forget_job(struct xf_coordinator *c, int64_t job)
-{
-    XF_LIST_FOREACH (node, &c->agents) {
-        struct xf_cfit *f = find_fit(XF_CONTAINER_OF(node, struct xf_cagent, link), job);
-        if (f != NULL) {
-            fit_free(f);
-        }
-    }
-}
-
-static void
-on_fit(void *arg, struct xf_hub_session *s, const struct xf_msg_fit *m, struct xf_hub_req *r)
+void xf_agents_on_fit(void *arg,
+                      struct xf_hub_session *s,
+                      const struct xf_msg_fit *m,
+                      struct xf_hub_req *r)
 {
     struct xf_coordinator *c = arg;
     struct xf_cagent *a = s->user;
-    const struct xf_cjob *j = xf_jobs_find(c, m->job);
+    const struct xf_cjob *j = xf_jobtab_find(c, m->job);
     const struct xf_msg_empty done = {0};
 
     if (j != NULL) {
-        struct xf_cfit *f = find_fit(a, (int64_t)j->id);
+        struct xf_cfit *f = xf_roster_fit(a, (int64_t)j->id);
         if (f == NULL) {
             f = xf_xcalloc(1, sizeof(*f));
             f->job = (int64_t)j->id;
@@ -180,49 +61,15 @@ on_fit(void *arg, struct xf_hub_session *s, const struct xf_msg_fit *m, struct x
     xf_agents_kick(c);
 }
 
-/* ---- taking back --------------------------------------------------------------------------------
+/* ---- expiry ------------------------------------------------------------------------------------
  */
-
-static void on_given_back(struct xf_store_op *op)
-{
-    struct xf_coordinator *c = op->arg;
-    int64_t task = op->in.give_back.fence.task;
-    struct xf_lease *lease = xf_leases_get(&c->leases, task);
-
-    if (op->rc == XF_OK || op->rc == XF_E_STALE || op->rc == XF_E_NOT_FOUND) {
-        (void)xf_leases_end(&c->leases, task, op->in.give_back.fence.attempt); /* may be gone */
-        if (op->rc == XF_OK) {
-            xf_jobs_add_ready(c, op->out.give_back.job, 1);
-        }
-        return;
-    }
-    XF_WARN("task.not_given_back", xf_f_i64("task", task), xf_f_code(op->rc), xf_f_err(&op->err));
-    if (lease != NULL && lease->attempt == op->in.give_back.fence.attempt) {
-        lease->is_ending = false; /* expires again, and is tried again */
-    }
-}
-
-void xf_agents_give_back(struct xf_coordinator *c, struct xf_lease *lease, enum xf_how how)
-{
-    struct xf_store_op *op = xf_store_op_new(XF_OP_GIVE_BACK, on_given_back, c);
-
-    op->in.give_back = (struct xf_in_give_back){
-        .fence = {.task = (int64_t)lease->task,
-                  .attempt = lease->attempt,
-                  .instance = (const unsigned char *)xf_store_op_dup(
-                                  op, xf_str_n(lease->instance, sizeof(lease->instance)))
-                                  .ptr},
-        .how = how,
-    };
-    lease->is_ending = xf_core_submit(c, op);
-}
 
 static void expire_leases(struct xf_coordinator *c)
 {
     struct xf_lease *lease = NULL;
 
     while ((lease = xf_leases_expired(&c->leases, xf_loop_mono_ms(c->loop))) != NULL) {
-        const struct xf_cagent *a = xf_agents_by_number(c, lease->holder);
+        const struct xf_cagent *a = xf_roster_by_number(c, lease->holder);
         XF_WARN("lease.expired",
                 xf_f_c("agent", a != NULL ? a->id : ""),
                 xf_f_u64("task", lease->task),
@@ -233,37 +80,11 @@ static void expire_leases(struct xf_coordinator *c)
                 .kind = XF_ORDER_DROP_TASK, .task = lease->task, .attempt = lease->attempt};
             xf_hub_order(c->hub, a->session, &o);
         }
-        xf_agents_give_back(c, lease, XF_HOW_EXPIRED);
+        xf_roster_give_back(c, lease, XF_HOW_EXPIRED);
         if (!lease->is_ending) {
             return; /* the store is busy: at the next tick */
         }
     }
-}
-
-/* ---- orders -------------------------------------------------------------------------------------
- */
-
-void xf_agents_order_job(struct xf_coordinator *c, const struct xf_cjob *j)
-{
-    const struct xf_msg_order o = xf_jobs_order(c, j);
-
-    XF_LIST_FOREACH (node, &c->agents) {
-        struct xf_cagent *a = XF_CONTAINER_OF(node, struct xf_cagent, link);
-        if (a->session != NULL) {
-            xf_hub_order(c->hub, a->session, &o);
-        }
-    }
-}
-
-void xf_agents_drain(struct xf_coordinator *c, struct xf_cagent *a, bool on)
-{
-    const struct xf_msg_order o = {.kind = on ? XF_ORDER_DRAIN : XF_ORDER_UNDRAIN};
-
-    a->is_draining = on;
-    if (a->session != NULL) {
-        xf_hub_order(c->hub, a->session, &o);
-    }
-    xf_agents_kick(c);
 }
 
 /* ---- sessions -----------------------------------------------------------------------------------
@@ -291,7 +112,7 @@ static void take_if_not_held(void *arg, struct xf_lease *lease)
     struct held_search *h = arg;
 
     if (!lease->is_ending && !is_held(h->m, lease)) {
-        xf_agents_give_back(h->c, lease, h->how);
+        xf_roster_give_back(h->c, lease, h->how);
     }
 }
 
@@ -327,15 +148,16 @@ static void fill_orders(struct xf_coordinator *c,
     *orders = xf_arena_calloc(arena, n_jobs + 1, sizeof(**orders));
     XF_LIST_FOREACH (node, &c->jobs) {
         if (*n < XF_ORDERS_MAX - 1) {
-            (*orders)[(*n)++] = xf_jobs_order(c, XF_CONTAINER_OF(node, struct xf_cjob, link));
+            (*orders)[(*n)++] = xf_jobtab_order(c, XF_CONTAINER_OF(node, struct xf_cjob, link));
         }
     }
     (*orders)[(*n)++] =
         (struct xf_msg_order){.kind = a->is_draining ? XF_ORDER_DRAIN : XF_ORDER_UNDRAIN};
 }
 
-static void set_agent(struct xf_cagent *a, struct xf_hub_session *s)
+static void set_agent(struct xf_coordinator *c, struct xf_cagent *a, struct xf_hub_session *s)
 {
+    c->n_agents_up += a->session == NULL;
     memcpy(a->instance, s->instance, sizeof(a->instance));
     xf_xfree(a->version);
     xf_xfree(a->host);
@@ -362,11 +184,13 @@ static void tell_store(struct xf_coordinator *c, const struct xf_cagent *a)
     }
 }
 
-static void
-on_hello(void *arg, struct xf_hub_session *s, const struct xf_msg_hello *m, struct xf_hub_req *r)
+void xf_agents_on_hello(void *arg,
+                        struct xf_hub_session *s,
+                        const struct xf_msg_hello *m,
+                        struct xf_hub_req *r)
 {
     struct xf_coordinator *c = arg;
-    struct xf_cagent *a = xf_agents_get(c, s->agent_id);
+    struct xf_cagent *a = xf_roster_get(c, s->agent_id);
     struct xf_msg_hello_reply reply = {
         .lease_ttl_ms = (uint32_t)c->conf->lease_ttl_ms,
         .beat_ms = (uint32_t)c->conf->beat_ms,
@@ -391,7 +215,7 @@ on_hello(void *arg, struct xf_hub_session *s, const struct xf_msg_hello *m, stru
             .c = c, .m = m, .how = m->n_held > 0 ? XF_HOW_DRAINED : XF_HOW_LOST};
         xf_leases_each(&c->leases, a->number, take_if_not_held, &h);
     }
-    set_agent(a, s);
+    set_agent(c, a, s);
     a->seen_ms = xf_loop_mono_ms(c->loop);
     tell_store(c, a);
     fill_kept(c, a, m, &reply, xf_hub_req_arena(r));
@@ -405,8 +229,10 @@ on_hello(void *arg, struct xf_hub_session *s, const struct xf_msg_hello *m, stru
     xf_hub_reply(r, &reply);
 }
 
-static void
-on_bye(void *arg, struct xf_hub_session *s, const struct xf_msg_bye *m, struct xf_hub_req *r)
+void xf_agents_on_bye(void *arg,
+                      struct xf_hub_session *s,
+                      const struct xf_msg_bye *m,
+                      struct xf_hub_req *r)
 {
     struct xf_coordinator *c = arg;
     const struct xf_cagent *a = s->user;
@@ -432,16 +258,17 @@ static void unpark(struct xf_cagent *a, uint32_t wait_ms)
     }
 }
 
-static void on_gone(void *arg, struct xf_hub_session *s, enum xf_hub_gone why)
+void xf_agents_on_gone(void *arg, struct xf_hub_session *s, enum xf_hub_gone why)
 {
+    struct xf_coordinator *c = arg;
     struct xf_cagent *a = s->user;
 
-    (void)arg; /* its leases run out by themselves */
     if (a == NULL || a->session != s) {
         return;
     }
     unpark(a, IDLE_WAIT_MS);
-    a->session = NULL;
+    a->session = NULL; /* its leases run out by themselves */
+    c->n_agents_up--;
     a->in_flight = 0;
     a->objects_s = 0;
     a->bytes_s = 0;
@@ -450,18 +277,20 @@ static void on_gone(void *arg, struct xf_hub_session *s, enum xf_hub_gone why)
     }
 }
 
-static void
-on_job(void *arg, struct xf_hub_session *s, const struct xf_msg_job *m, struct xf_hub_req *r)
+void xf_agents_on_job(void *arg,
+                      struct xf_hub_session *s,
+                      const struct xf_msg_job *m,
+                      struct xf_hub_req *r)
 {
     struct xf_coordinator *c = arg;
-    const struct xf_cjob *j = xf_jobs_find(c, m->job);
+    const struct xf_cjob *j = xf_jobtab_find(c, m->job);
 
     (void)s; /* every agent may read every job */
     if (j == NULL || j->spec == NULL) {
         xf_core_refuse(r, XF_E_NOT_FOUND, "no such job, or it has ended");
         return;
     }
-    struct xf_msg_order order = xf_jobs_order(c, j);
+    struct xf_msg_order order = xf_jobtab_order(c, j);
     const struct xf_msg_job_reply reply = {.job = xf_str_c(j->public_id),
                                            .spec = xf_buf_view(&j->toml),
                                            .orders = &order,
@@ -498,7 +327,7 @@ static void on_leased(struct xf_store_op *op)
     }
     xf_items_take_leased(c, l->number, op);
     for (size_t i = 0; i < op->in.lease.n_asks && out->n_tasks == 0; i++) {
-        struct xf_cjob *j = xf_jobs_get(c, op->in.lease.asks[i].job);
+        struct xf_cjob *j = xf_jobtab_get(c, op->in.lease.asks[i].job);
         if (j != NULL) {
             j->ready = 0; /* until the next event or tick says otherwise */
         }
@@ -513,7 +342,7 @@ static void on_leased(struct xf_store_op *op)
         for (size_t i = 0; i < out->n_tasks && !is_there; i++) {
             struct xf_lease *lease = xf_leases_get(&c->leases, out->tasks[i].task);
             if (lease != NULL && lease->attempt == out->tasks[i].attempt) {
-                xf_agents_give_back(c, lease, XF_HOW_DRAINED); /* it was never sent */
+                xf_roster_give_back(c, lease, XF_HOW_DRAINED); /* it was never sent */
             }
         }
     }
@@ -529,7 +358,7 @@ static size_t fill_sched(struct xf_coordinator *c,
 
     XF_LIST_FOREACH (node, &c->jobs) {
         const struct xf_cjob *j = XF_CONTAINER_OF(node, struct xf_cjob, link);
-        uint32_t kinds = xf_jobs_kinds(c, j);
+        uint32_t kinds = xf_jobtab_kinds(c, j);
         if (kinds == 0 || j->ready == 0 || n == cap) {
             continue;
         }
@@ -538,7 +367,7 @@ static size_t fill_sched(struct xf_coordinator *c,
                                           .kinds = kinds,
                                           .tasks_ready = j->ready,
                                           .tasks_leased = j->row.tasks_leased,
-                                          .is_fit = xf_agents_is_fit(c, a, (int64_t)j->id)};
+                                          .is_fit = xf_roster_is_fit(c, a, (int64_t)j->id)};
     }
     return n;
 }
@@ -568,7 +397,7 @@ static bool lease_some(struct xf_coordinator *c,
     struct xf_store_op *op = xf_store_op_new(XF_OP_LEASE, on_leased, l);
     struct xf_lease_ask *asks = xf_store_op_calloc(op, n, sizeof(*asks));
     for (size_t i = 0; i < n; i++) {
-        struct xf_cjob *j = xf_jobs_get(c, grants[i].job);
+        struct xf_cjob *j = xf_jobtab_get(c, grants[i].job);
         asks[i] = (struct xf_lease_ask){.job = grants[i].job,
                                         .kinds = grants[i].kinds,
                                         .max_tasks = grants[i].max_tasks,
@@ -588,8 +417,10 @@ static bool lease_some(struct xf_coordinator *c,
     return true;
 }
 
-static void
-on_lease(void *arg, struct xf_hub_session *s, const struct xf_msg_lease *m, struct xf_hub_req *r)
+void xf_agents_on_lease(void *arg,
+                        struct xf_hub_session *s,
+                        const struct xf_msg_lease *m,
+                        struct xf_hub_req *r)
 {
     struct xf_coordinator *c = arg;
     struct xf_cagent *a = s->user;
@@ -640,65 +471,3 @@ void xf_agents_tick(struct xf_coordinator *c)
         }
     }
 }
-
-/* ---- what people see ----------------------------------------------------------------------------
- */
-
-static void put_agent(struct xf_coordinator *c, struct xf_json *out, const struct xf_cagent *a)
-{
-    XF_AUTO_BUF reason;
-    uint64_t objects = 0;
-    int64_t now = xf_loop_mono_ms(c->loop);
-    int64_t seen = a->session != NULL ? a->session->last_seen_ms : a->seen_ms;
-    struct xf_status_agent s = {
-        .id = xf_str_c(a->id),
-        .state = "up",
-        .version = xf_str_c(a->version),
-        .host = xf_str_c(a->host),
-        .in_flight = a->in_flight,
-        .leases = xf_leases_count(&c->leases, a->number, &objects),
-        .objects_s = a->objects_s,
-        .bytes_s = a->bytes_s,
-        .last_seen_s = (double)(now - seen) / 1000.0,
-    };
-
-    xf_buf_init(&reason, 0);
-    XF_LIST_FOREACH (node, &a->fits) {
-        const struct xf_cfit *f = XF_CONTAINER_OF(node, struct xf_cfit, link);
-        const struct xf_cjob *j = xf_jobs_get(c, f->job);
-        if (!f->ok && j != NULL) {
-            s.state = "unfit";
-            xf_buf_putf(&reason, "%s%s: ", reason.len > 0 ? "; " : "", j->public_id);
-            xf_buf_put_escaped(&reason, xf_str_c(f->text));
-        }
-    }
-    if (a->unwell != NULL) {
-        s.state = "unfit";
-        xf_buf_put_escaped(&reason, xf_str_c(a->unwell));
-    }
-    s.state = a->is_draining ? "draining" : s.state;
-    s.state = a->session == NULL ? "lost" : s.state;
-    s.reason = xf_buf_view(&reason);
-    xf_json_append(out, xf_status_agent(&s));
-}
-
-struct xf_json *xf_agents_json(struct xf_coordinator *c)
-{
-    struct xf_json *out = xf_json_array();
-
-    XF_LIST_FOREACH (node, &c->agents) {
-        put_agent(c, out, XF_CONTAINER_OF(node, struct xf_cagent, link));
-    }
-    return out;
-}
-
-const struct xf_hub_events xf_agents_hub_events = {
-    .on_hello = on_hello,
-    .on_lease = on_lease,
-    .on_job = on_job,
-    .on_beat = xf_items_on_beat,
-    .on_fit = on_fit,
-    .on_bye = on_bye,
-    .on_operator = xf_operators_on_request,
-    .on_gone = on_gone,
-};

@@ -15,12 +15,12 @@
 #include "coordinator/core.h"
 #include "coordinator/items.h"
 #include "coordinator/jobs.h"
+#include "coordinator/jobtab.h"
 #include "coordinator/metrics.h"
+#include "coordinator/operators.h"
+#include "coordinator/roster.h"
 #include "coordinator/submit.h"
 #include "coordinator/web.h"
-
-#include <stdarg.h>
-#include <stdio.h>
 
 enum {
     PORT_CAP = 8192,
@@ -31,38 +31,27 @@ enum {
     RECOVER_TURN_MS = 1000
 };
 
-/* ---- for the modules ----------------------------------------------------------------------------
+/* ---- events -------------------------------------------------------------------------------------
  */
 
-void xf_core_refuse(struct xf_hub_req *r, enum xf_code code, const char *fmt, ...)
-{
-    char text[XF_TEXT_MAX];
-    va_list ap;
+static const struct xf_hub_events hub_events = {
+    .on_hello = xf_agents_on_hello,
+    .on_lease = xf_agents_on_lease,
+    .on_job = xf_agents_on_job,
+    .on_beat = xf_items_on_beat,
+    .on_fit = xf_agents_on_fit,
+    .on_bye = xf_agents_on_bye,
+    .on_operator = xf_operators_on_request,
+    .on_gone = xf_agents_on_gone,
+};
 
-    va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, ap); /* cut at the end: it is for people */
-    va_end(ap);
-    xf_hub_fail(r, code, xf_str_c(text));
-}
-
-bool xf_core_submit(struct xf_coordinator *c, struct xf_store_op *op)
-{
-    if (c->state != XF_CORE_STOPPING && xf_store_submit(c->port, op)) {
-        return true;
-    }
-    xf_store_op_free(op);
-    return false;
-}
-
-void xf_core_on_done(struct xf_store_op *op)
-{
-    if (op->rc != XF_OK) {
-        XF_WARN("store.failed_op",
-                xf_f_c("op", xf_op_name(op->kind)),
-                xf_f_code(op->rc),
-                xf_f_err(&op->err));
-    }
-}
+static const struct xf_lister_events lister_events = {
+    .on_page = xf_jobs_on_page,
+    .on_done = xf_jobs_on_listed,
+    .on_failed = xf_jobs_on_listing_failed,
+    .on_wait = xf_jobs_on_listing_wait,
+    .on_probe = xf_submit_on_probe,
+};
 
 /* ---- start --------------------------------------------------------------------------------------
  */
@@ -106,7 +95,7 @@ static enum xf_code open_store(struct xf_coordinator *c, struct xf_err *err)
 {
     XF_AUTO_FREE char *dir = xf_str_dup(c->conf->data_dir);
     const struct xf_store_opts so = {.dir = dir,
-                                     .clock = c->opts.clock,
+                                     .clock = c->clock,
                                      .max_bytes = c->conf->store_max_bytes,
                                      .wal_warn_bytes = c->conf->store_wal_warn_bytes,
                                      .after_commit = xf_cmetrics_on_commit,
@@ -121,8 +110,8 @@ static enum xf_code open_lister(struct xf_coordinator *c, struct xf_err *err)
     const struct xf_lister_opts lo = {
         .loop = c->loop,
         .store = c->store,
-        .clock = c->opts.clock,
-        .events = &xf_jobs_lister_events,
+        .clock = c->clock,
+        .events = &lister_events,
         .arg = c,
         .batch_objects = (uint32_t)c->conf->batch_objects,
         .batch_bytes = c->conf->batch_bytes,
@@ -170,9 +159,9 @@ static enum xf_code open_bus(struct xf_coordinator *c, struct xf_err *err)
     const struct xf_hub_opts ho = {
         .loop = c->loop,
         .bus = xf_bus_server_answerer(c->bus),
-        .events = &xf_agents_hub_events,
+        .events = &hub_events,
         .arg = c,
-        .version = c->opts.version,
+        .version = c->version,
         .sessions_max = (size_t)c->conf->sessions_max,
         .session_ms = c->conf->session_ms,
         .agent_tokens = c->agent_tokens,
@@ -192,6 +181,11 @@ static void on_tick(struct xf_timer *t)
     xf_timer_in(c->loop, &c->tick, XF_CORE_TICK_MS);
     xf_jobs_tick(c);
     xf_agents_tick(c);
+}
+
+static void on_kick(struct xf_timer *t)
+{
+    xf_agents_kick(t->arg);
 }
 
 /* Jobs, shards and leases as the last coordinator left them; nobody is connected yet. */
@@ -231,7 +225,7 @@ static enum xf_code open_all(struct xf_coordinator *c, struct xf_err *err)
                        &c->operator_tokens,
                        &c->n_operator_tokens,
                        err));
-    XF_TRY(xf_loop_new(c->opts.clock, &c->loop, err));
+    XF_TRY(xf_loop_new(c->clock, &c->loop, err));
     XF_TRY(open_store(c, err));
     XF_TRY(open_lister(c, err));
     if (conf->http.len > 0 && !xf_str_eq_c(conf->http, "off")) {
@@ -247,8 +241,11 @@ enum xf_code xf_coordinator_new(const struct xf_coordinator_opts *opts,
 {
     XF_AUTO(xf_coordinator) c = xf_xcalloc(1, sizeof(*c));
 
-    c->opts = *opts;
     c->conf = opts->conf;
+    c->clock = opts->clock;
+    c->version = opts->version;
+    c->on_ready = opts->on_ready;
+    c->arg = opts->arg;
     xf_list_init(&c->jobs);
     xf_list_init(&c->agents);
     xf_list_init(&c->ended);
@@ -262,6 +259,7 @@ enum xf_code xf_coordinator_new(const struct xf_coordinator_opts *opts,
     xf_rng_init_os(&c->rng);
     c->metrics = xf_cmetrics_new();
     c->tick = (struct xf_timer){.cb = on_tick, .arg = c};
+    c->kick = (struct xf_timer){.cb = on_kick, .arg = c};
     XF_TRY(open_all(c, err));
     *out = XF_STEAL(c);
     return XF_OK;
@@ -278,8 +276,8 @@ enum xf_code xf_coordinator_run(struct xf_coordinator *c, struct xf_err *err)
             xf_f_c("http", c->httpd != NULL ? xf_httpd_address(c->httpd) : "off"),
             xf_f_str("data_dir", c->conf->data_dir));
     xf_timer_in(c->loop, &c->tick, 0);
-    if (c->opts.on_ready != NULL) {
-        c->opts.on_ready(c->opts.arg);
+    if (c->on_ready != NULL) {
+        c->on_ready(c->arg);
     }
     xf_loop_run(c->loop);
     c->state = XF_CORE_STOPPING;
@@ -301,6 +299,7 @@ void xf_coordinator_free(struct xf_coordinator *c)
     c->state = XF_CORE_STOPPING;
     if (c->loop != NULL) {
         xf_timer_stop(c->loop, &c->tick);
+        xf_timer_stop(c->loop, &c->kick);
     }
     if (c->port != NULL) {
         xf_store_port_close(c->port); /* every callback has run, and answered, after this */
@@ -312,8 +311,8 @@ void xf_coordinator_free(struct xf_coordinator *c)
     xf_lister_free(c->lister);
     xf_store_close(c->store);
     xf_items_fini(c);
-    xf_jobs_fini(c);
-    xf_agents_fini(c);
+    xf_jobtab_fini(c);
+    xf_roster_fini(c);
     xf_leases_fini(&c->leases);
     xf_map_fini(&c->jobs_by_id);
     xf_map_fini(&c->agents_by_id);

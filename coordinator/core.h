@@ -13,7 +13,7 @@
 #include "common/net/bus.h"
 #include "common/net/httpd.h"
 #include "common/rt/loop.h"
-#include "coordinator/coordinator.h"
+#include "coordinator/coord_conf.h"
 #include "coordinator/hub.h"
 #include "coordinator/lease.h"
 #include "coordinator/lister.h"
@@ -32,6 +32,15 @@ struct xf_cjob_sample {
     uint64_t bytes;
 };
 
+/* An open shard that waits for its job's spec. */
+struct xf_cshard {
+    struct xf_list link;
+    struct xf_shard_row row;
+    char *lo; /* the row's strings */
+    char *hi;
+    char *cursor;
+};
+
 /* A job that has not ended. */
 struct xf_cjob {
     uint64_t id; /* key of the map */
@@ -41,7 +50,7 @@ struct xf_cjob {
     struct xf_job_spec *spec; /* NULL: not loaded yet */
     struct xf_buf toml;
     struct xf_job_row row; /* as last read; its strings are ours or empty */
-    struct xf_list shards; /* struct xf_cshard, waiting for the spec */
+    struct xf_list shards; /* struct xf_cshard */
     uint32_t listings_failed;
     bool is_reading;
     bool is_acting; /* a step of its life is on the way to the store */
@@ -99,8 +108,11 @@ struct xf_cended {
 enum xf_core_state { XF_CORE_OPENING, XF_CORE_READY, XF_CORE_STOPPING };
 
 struct xf_coordinator {
-    struct xf_coordinator_opts opts;
     const struct xf_coord_conf *conf;
+    const struct xf_clock *clock;
+    const char *version;
+    void (*on_ready)(void *arg);
+    void *arg;
     struct xf_loop *loop;
     struct xf_store *store;
     struct xf_store_port *port;
@@ -119,6 +131,8 @@ struct xf_coordinator {
     struct xf_map ended_by_task;
     size_t n_ended;
     struct xf_timer tick;
+    struct xf_timer kick; /* agents that wait for work are served when it fires */
+    size_t n_agents_up;
     struct xf_rng rng;
     enum xf_core_state state;
     size_t n_loading; /* jobs whose spec is being read */
@@ -141,6 +155,10 @@ void xf_core_refuse(struct xf_hub_req *r, enum xf_code code, const char *fmt, ..
  * freed and false is given.
  */
 bool xf_core_submit(struct xf_coordinator *c, struct xf_store_op *op);
+/** Work may be ready: serve who waits, at the loop's next turn. */
+void xf_core_kick(struct xf_coordinator *c);
+/** Stop by itself: why. */
+void xf_core_fail(struct xf_coordinator *c, const struct xf_err *err);
 /** Callback of an operation whose outcome nobody waits for: a failure is logged. */
 void xf_core_on_done(struct xf_store_op *op);
 

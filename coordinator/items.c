@@ -14,9 +14,9 @@
 #include "coordinator/items.h"
 
 #include "common/base/log.h"
-#include "coordinator/agents.h"
-#include "coordinator/jobs.h"
+#include "coordinator/jobtab.h"
 #include "coordinator/metrics.h"
+#include "coordinator/roster.h"
 
 enum {
     ANSWER_MS = 1000,  /* a heartbeat's answer waits for commits at most so long */
@@ -150,7 +150,7 @@ static void beat_answer(struct beat *b)
     XF_LIST_FOREACH (node, &c->jobs) {
         if (reply.n_orders < XF_ORDERS_MAX - 1) {
             reply.orders[reply.n_orders++] =
-                xf_jobs_order(c, XF_CONTAINER_OF(node, struct xf_cjob, link));
+                xf_jobtab_order(c, XF_CONTAINER_OF(node, struct xf_cjob, link));
         }
     }
     reply.orders[reply.n_orders++] =
@@ -193,14 +193,14 @@ static void on_progress(struct xf_coordinator *c, struct item *it, const struct 
         lease->objects -= n < lease->objects ? n : lease->objects;
     }
     if (out->added.by_outcome[XF_OUTCOME_COPIED] > 0 || op->in.checkpoint.n_parts > 0) {
-        xf_jobs_went_on(c, out->job);
+        xf_jobtab_went_on(c, out->job);
     }
     if (out->ended) {
         remember_ended(c, it->task, it->attempt, it->kind);
         (void)xf_leases_end(&c->leases, (int64_t)it->task, it->attempt); /* may be gone already */
     }
     if (out->all_parts_in) {
-        xf_jobs_add_ready(c, out->job, 1);
+        xf_jobtab_add_ready(c, out->job, 1);
     }
 }
 
@@ -212,7 +212,7 @@ struct stop_search {
 static void stop_if_of_upload(void *arg, struct xf_lease *lease)
 {
     struct stop_search *s = arg;
-    const struct xf_cagent *a = xf_agents_by_number(s->c, lease->holder);
+    const struct xf_cagent *a = xf_roster_by_number(s->c, lease->holder);
     const struct xf_msg_order o = {
         .kind = XF_ORDER_DROP_TASK, .task = lease->task, .attempt = lease->attempt};
 
@@ -222,7 +222,7 @@ static void stop_if_of_upload(void *arg, struct xf_lease *lease)
     if (a != NULL && a->session != NULL) {
         xf_hub_order(s->c->hub, a->session, &o);
     }
-    xf_agents_give_back(s->c, lease, XF_HOW_STOPPED);
+    xf_roster_give_back(s->c, lease, XF_HOW_STOPPED);
 }
 
 static void end_lease(struct xf_coordinator *c, const struct item *it)
@@ -239,9 +239,9 @@ static void on_upload_ended(struct xf_coordinator *c, struct item *it, const str
     end_lease(c, it);
     if (out->to_abort) {
         xf_leases_each(&c->leases, 0, stop_if_of_upload, &s);
-        xf_jobs_add_ready(c, out->job, 1);
+        xf_jobtab_add_ready(c, out->job, 1);
     } else if (op->in.upload_end.result.outcome == XF_OUTCOME_COPIED) {
-        xf_jobs_went_on(c, out->job);
+        xf_jobtab_went_on(c, out->job);
     }
 }
 
@@ -251,11 +251,11 @@ static void on_item_ok(struct xf_coordinator *c, struct item *it, const struct x
     case XF_OP_CHECKPOINT: on_progress(c, it, op); break;
     case XF_OP_GIVE_BACK:
         end_lease(c, it);
-        xf_jobs_add_ready(c, op->out.give_back.job, 1);
+        xf_jobtab_add_ready(c, op->out.give_back.job, 1);
         break;
     case XF_OP_UPLOAD_OPENED:
         end_lease(c, it);
-        xf_jobs_add_ready(c, op->out.upload_opened.job, op->out.upload_opened.n_tasks);
+        xf_jobtab_add_ready(c, op->out.upload_opened.job, op->out.upload_opened.n_tasks);
         break;
     case XF_OP_UPLOAD_END: on_upload_ended(c, it, op); break;
     case XF_OP_ABORT_DONE: end_lease(c, it); break;
@@ -296,7 +296,7 @@ static void on_item_done(struct xf_store_op *op)
         xf_cmetrics_add(c->metrics, XF_CM_STALE_REPORTS, NULL, 1);
         rc = XF_E_STALE;
         if (op->kind == XF_OP_CHECKPOINT && op->out.checkpoint.rechecked) {
-            xf_jobs_add_ready(c, op->out.checkpoint.job, 1);
+            xf_jobtab_add_ready(c, op->out.checkpoint.job, 1);
         }
     } else {
         XF_WARN("report.not_taken",
@@ -529,7 +529,7 @@ static void look_at_give_back(struct xf_coordinator *c, const struct xf_msg_item
 
     if (m->kind == XF_ITEM_GIVE_BACK && m->code == XF_E_UNREACHABLE && lease != NULL &&
         lease->attempt == m->attempt) {
-        xf_jobs_hold(c, lease->job, XF_E_UNREACHABLE, m->text);
+        xf_jobtab_hold(c, lease->job, XF_E_UNREACHABLE, m->text);
     }
 }
 
@@ -602,10 +602,10 @@ static void keep_figures(struct xf_coordinator *c, struct xf_cagent *a, const st
     xf_xfree(a->unwell);
     a->unwell = m->unwell.len > 0 ? xf_str_dup(m->unwell) : NULL;
     for (uint32_t i = 0; i < m->n_notices; i++) {
-        const struct xf_cjob *j = xf_jobs_find(c, m->notices[i].job);
+        const struct xf_cjob *j = xf_jobtab_find(c, m->notices[i].job);
         if (j != NULL) {
             XF_AUTO_FREE char *code = xf_str_dup(m->notices[i].code);
-            xf_jobs_note(c, (int64_t)j->id, code, m->notices[i].text);
+            xf_jobtab_note(c, (int64_t)j->id, code, m->notices[i].text);
         }
     }
 }
@@ -709,7 +709,7 @@ void xf_items_reply_leased(struct xf_coordinator *c,
     reply.tasks = xf_arena_calloc(arena, out->n_tasks + 1, sizeof(*reply.tasks));
     for (size_t i = 0; i < out->n_tasks; i++) {
         const struct xf_lease_task *t = &out->tasks[i];
-        const struct xf_cjob *j = xf_jobs_get(c, t->job);
+        const struct xf_cjob *j = xf_jobtab_get(c, t->job);
         struct xf_msg_task *m = &reply.tasks[reply.n_tasks++];
         m->task = (uint64_t)t->task;
         m->attempt = t->attempt;

@@ -1,5 +1,5 @@
 /*
- * jobs.c - the table of live jobs and what moves them.
+ * jobs.c - what moves the live jobs.
  *
  * Each tick reads a live job's row and asks life.c for the next step, so a lost event costs a tick
  * and a restart needs no memory of before.
@@ -12,106 +12,15 @@
 
 #include "common/base/log.h"
 #include "common/job/spec.h"
-#include "coordinator/agents.h"
+#include "coordinator/jobtab.h"
 #include "coordinator/life.h"
 #include "coordinator/metrics.h"
-#include "coordinator/submit.h"
+#include "coordinator/roster.h"
 
 enum {
     RETRY_LIMIT = 10000, /* failures moved into a retry pass in one transaction */
-    HOLD_MS = 3000,      /* endpoint down: agents try again after */
-    NO_FIT_MS = 60000,   /* before a job says that nobody can work on it */
-    RATE_WINDOW_MS = 10000,
-    NOTICED_MAX = 4096
+    NO_FIT_MS = 60000    /* before a job says that nobody can work on it */
 };
-
-struct shard {
-    struct xf_list link;
-    struct xf_shard_row row; /* its strings are owned here */
-    char *lo;
-    char *hi;
-    char *cursor;
-};
-
-/* ---- table --------------------------------------------------------------------------------------
- */
-
-struct xf_cjob *xf_jobs_get(struct xf_coordinator *c, int64_t id)
-{
-    uint64_t key = (uint64_t)id;
-
-    return xf_map_get(&c->jobs_by_id, xf_map_key_u64(&key));
-}
-
-struct xf_cjob *xf_jobs_find(struct xf_coordinator *c, struct xf_str public_id)
-{
-    XF_LIST_FOREACH (node, &c->jobs) {
-        struct xf_cjob *j = XF_CONTAINER_OF(node, struct xf_cjob, link);
-        if (xf_str_eq_c(public_id, j->public_id)) {
-            return j;
-        }
-    }
-    return NULL;
-}
-
-static void keep_row(struct xf_cjob *j, const struct xf_job_row *row)
-{
-    j->row = *row;
-    j->row.public_id = xf_str_c(j->public_id);
-    j->row.name = xf_str_c(j->name);
-    j->row.spec = XF_STR_EMPTY;
-    j->row.phase = XF_STR_EMPTY;
-    j->row.reason = XF_STR_EMPTY;
-}
-
-static struct xf_cjob *add_job(struct xf_coordinator *c, const struct xf_job_row *row)
-{
-    struct xf_cjob *j = xf_xcalloc(1, sizeof(*j));
-
-    j->id = (uint64_t)row->id;
-    j->public_id = xf_str_dup(row->public_id);
-    j->name = xf_str_dup(row->name);
-    xf_buf_init(&j->toml, 0);
-    xf_buf_init(&j->wait_reason, XF_ERR_MSG_MAX);
-    xf_buf_init(&j->noticed, NOTICED_MAX);
-    xf_list_init(&j->shards);
-    keep_row(j, row);
-    xf_list_push_back(&c->jobs, &j->link);
-    (void)xf_map_put(&c->jobs_by_id, xf_map_key_u64(&j->id), j); /* was not there */
-    return j;
-}
-
-static void shard_free(struct shard *s)
-{
-    xf_list_remove(&s->link);
-    xf_xfree(s->lo);
-    xf_xfree(s->hi);
-    xf_xfree(s->cursor);
-    xf_xfree(s);
-}
-
-static void drop_job(struct xf_coordinator *c, struct xf_cjob *j)
-{
-    (void)xf_map_take(&c->jobs_by_id, xf_map_key_u64(&j->id)); /* gives j */
-    xf_list_remove(&j->link);
-    XF_LIST_FOREACH (node, &j->shards) {
-        shard_free(XF_CONTAINER_OF(node, struct shard, link));
-    }
-    xf_job_spec_free(j->spec);
-    xf_buf_fini(&j->toml);
-    xf_buf_fini(&j->wait_reason);
-    xf_buf_fini(&j->noticed);
-    xf_xfree(j->public_id);
-    xf_xfree(j->name);
-    xf_xfree(j);
-}
-
-void xf_jobs_fini(struct xf_coordinator *c)
-{
-    XF_LIST_FOREACH (node, &c->jobs) {
-        drop_job(c, XF_CONTAINER_OF(node, struct xf_cjob, link));
-    }
-}
 
 /* ---- loading ------------------------------------------------------------------------------------
  */
@@ -119,14 +28,14 @@ void xf_jobs_fini(struct xf_coordinator *c)
 static void start_shards(struct xf_coordinator *c, struct xf_cjob *j)
 {
     XF_LIST_FOREACH (node, &j->shards) {
-        struct shard *s = XF_CONTAINER_OF(node, struct shard, link);
+        struct xf_cshard *s = XF_CONTAINER_OF(node, struct xf_cshard, link);
         const struct xf_lister_start start = {
             .shard = &s->row, .spec = xf_buf_view(&j->toml), .start_ms = j->row.created_ms};
         if (j->row.stop == 0) {
             xf_lister_start(c->lister, &start);
         }
-        shard_free(s);
     }
+    xf_jobtab_drop_shards(j);
     if (j->row.state == XF_JOB_PAUSED) {
         xf_lister_pause(c->lister, j->row.id, true);
     }
@@ -136,7 +45,7 @@ static void on_loaded(struct xf_store_op *op)
 {
     struct xf_coordinator *c = op->arg;
     const struct xf_job_row *row = &op->out.read_job.row;
-    struct xf_cjob *j = xf_jobs_get(c, op->in.read_job.job);
+    struct xf_cjob *j = xf_jobtab_get(c, op->in.read_job.job);
     struct xf_err err = op->err;
 
     c->n_loading--;
@@ -146,18 +55,18 @@ static void on_loaded(struct xf_store_op *op)
     enum xf_code rc = op->rc;
     if (rc == XF_OK) {
         xf_buf_put(&j->toml, row->spec);
-        keep_row(j, row);
+        xf_jobtab_keep_row(j, row);
         rc = xf_job_spec_parse(xf_buf_view(&j->toml), row->public_id, &j->spec, &err);
     }
     if (rc != XF_OK) {
         XF_ERROR("job.not_loaded", xf_f_c("job", j->public_id), xf_f_code(rc), xf_f_err(&err));
-        xf_jobs_note(c, (int64_t)j->id, "spec", xf_str_c(err.msg));
+        xf_jobtab_note(c, (int64_t)j->id, "spec", xf_str_c(err.msg));
         return;
     }
     XF_INFO("job.loaded", xf_f_c("job", j->public_id), xf_f_c("name", j->name));
     j->ready = row->tasks_ready;
     start_shards(c, j);
-    xf_agents_kick(c);
+    xf_core_kick(c);
 }
 
 static void load(struct xf_coordinator *c, struct xf_cjob *j)
@@ -168,31 +77,23 @@ static void load(struct xf_coordinator *c, struct xf_cjob *j)
     if (xf_core_submit(c, op)) {
         c->n_loading++;
     } else {
-        drop_job(c, j); /* the next sync finds it again */
+        xf_jobtab_drop(c, j); /* the next sync finds it again */
     }
 }
 
 static void keep_shard(struct xf_coordinator *c, const struct xf_shard_row *row)
 {
-    struct xf_cjob *j = xf_jobs_get(c, row->job);
+    struct xf_cjob *j = xf_jobtab_get(c, row->job);
 
     if (j == NULL || j->spec != NULL) {
         return; /* a loaded job lists already */
     }
-    struct shard *s = xf_xcalloc(1, sizeof(*s));
-    s->row = *row;
-    s->lo = xf_str_dup(row->lo);
-    s->hi = xf_str_dup(row->hi);
-    s->cursor = xf_str_dup(row->cursor);
-    s->row.lo.ptr = s->lo;
-    s->row.hi.ptr = s->hi;
-    s->row.cursor.ptr = s->cursor;
-    xf_list_push_back(&j->shards, &s->link);
+    xf_jobtab_add_shard(j, row);
 }
 
 static void keep_lease(struct xf_coordinator *c, const struct xf_leased_row *row)
 {
-    struct xf_cagent *a = xf_agents_get(c, row->agent);
+    struct xf_cagent *a = xf_roster_get(c, row->agent);
     struct xf_lease lease = {.task = (uint64_t)row->task,
                              .job = row->job,
                              .upload = row->upload,
@@ -214,16 +115,15 @@ static void on_recovered(struct xf_store_op *op)
     if (op->rc != XF_OK) {
         XF_ERROR("store.not_read", xf_f_code(op->rc), xf_f_err(&op->err));
         if (!c->is_recovered) {
-            c->failed = op->err;
-            xf_coordinator_stop(c);
+            xf_core_fail(c, &op->err);
         }
         return;
     }
     bool *is_new = xf_xcalloc(out->n_jobs + 1, sizeof(*is_new));
     for (size_t i = 0; i < out->n_jobs; i++) {
-        is_new[i] = xf_jobs_get(c, out->jobs[i].id) == NULL;
+        is_new[i] = xf_jobtab_get(c, out->jobs[i].id) == NULL;
         if (is_new[i]) {
-            (void)add_job(c, &out->jobs[i]); /* in the table now */
+            (void)xf_jobtab_add(c, &out->jobs[i]); /* in the table now */
         }
     }
     for (size_t i = 0; i < out->n_shards; i++) {
@@ -233,7 +133,7 @@ static void on_recovered(struct xf_store_op *op)
         keep_lease(c, &out->leased[i]);
     }
     for (size_t i = 0; i < out->n_jobs; i++) {
-        struct xf_cjob *j = is_new[i] ? xf_jobs_get(c, out->jobs[i].id) : NULL;
+        struct xf_cjob *j = is_new[i] ? xf_jobtab_get(c, out->jobs[i].id) : NULL;
         if (j != NULL) {
             load(c, j);
         }
@@ -248,149 +148,15 @@ void xf_jobs_sync(struct xf_coordinator *c)
     (void)xf_core_submit(c, xf_store_op_new(XF_OP_READ_RECOVER, on_recovered, c));
 }
 
-/* ---- rates, notes, orders -----------------------------------------------------------------------
- */
-
-static void sample(struct xf_coordinator *c, struct xf_cjob *j)
-{
-    const struct xf_job_counters *n = &j->row.n;
-    struct xf_cjob_sample *s = &j->samples[j->n_samples++ % XF_CORE_RATE_SAMPLES];
-
-    *s = (struct xf_cjob_sample){.at_ms = xf_loop_mono_ms(c->loop),
-                                 .objects =
-                                     n->copied + n->skipped + n->failed + n->vanished + n->archived,
-                                 .bytes = n->bytes_copied};
-}
-
-struct xf_status_live xf_jobs_live(struct xf_coordinator *c, const struct xf_cjob *j)
-{
-    struct xf_status_live live = {.reason = xf_buf_view(&j->wait_reason),
-                                  .listing_failed = j->listings_failed > 0};
-    int64_t now = xf_loop_mono_ms(c->loop);
-    size_t n = j->n_samples < XF_CORE_RATE_SAMPLES ? j->n_samples : XF_CORE_RATE_SAMPLES;
-
-    if (n < 2) {
-        return live;
-    }
-    const struct xf_cjob_sample *last = &j->samples[(j->n_samples - 1) % XF_CORE_RATE_SAMPLES];
-    const struct xf_cjob_sample *first = last;
-    for (size_t i = 2; i <= n; i++) {
-        const struct xf_cjob_sample *s = &j->samples[(j->n_samples - i) % XF_CORE_RATE_SAMPLES];
-        if (now - s->at_ms > RATE_WINDOW_MS) {
-            break;
-        }
-        first = s;
-    }
-    double seconds = (double)(last->at_ms - first->at_ms) / 1000.0;
-    if (seconds > 0) {
-        uint64_t objects = last->objects > first->objects ? last->objects - first->objects : 0;
-        live.objects_s = (double)objects / seconds;
-        live.bytes_s = (double)(last->bytes - first->bytes) / seconds;
-    }
-    return live;
-}
-
-/* One notice a job and word is kept. */
-void xf_jobs_note(struct xf_coordinator *c, int64_t job, const char *code, struct xf_str text)
-{
-    struct xf_cjob *j = xf_jobs_get(c, job);
-    struct xf_str word = xf_str_n(code, strlen(code) + 1);
-
-    if (j != NULL) {
-        if (j->noticed.len > 0 &&
-            memmem(j->noticed.ptr, j->noticed.len, word.ptr, word.len) != NULL) {
-            return;
-        }
-        xf_buf_put(&j->noticed, word);
-    }
-    struct xf_store_op *op = xf_store_op_new(XF_OP_NOTE, xf_core_on_done, c);
-    op->in.note = (struct xf_in_note){
-        .job = job, .code = xf_store_op_dup(op, xf_str_c(code)), .text = xf_store_op_dup(op, text)};
-    if (!xf_core_submit(c, op)) {
-        XF_WARN("notice.dropped", xf_f_i64("job", job), xf_f_c("notice", code));
-    }
-}
-
-struct xf_msg_order xf_jobs_order(struct xf_coordinator *c, const struct xf_cjob *j)
-{
-    struct xf_msg_order o = {.kind = XF_ORDER_RUN, .job = xf_str_c(j->public_id)};
-
-    if (j->row.stop != 0) {
-        o.kind = XF_ORDER_CANCEL;
-    } else if (j->row.state == XF_JOB_PAUSED) {
-        o.kind = XF_ORDER_PAUSE;
-    } else if (j->spec != NULL) {
-        size_t up = xf_agents_count_up(c);
-        o.in_flight = (uint32_t)j->spec->in_flight;
-        o.bandwidth = up > 0 ? j->spec->bandwidth_bytes_s / up : j->spec->bandwidth_bytes_s;
-    }
-    return o;
-}
-
-uint32_t xf_jobs_kinds(struct xf_coordinator *c, const struct xf_cjob *j)
-{
-    if (j->spec == NULL || xf_job_state_is_end(j->row.state)) {
-        return 0;
-    }
-    if (j->row.stop != 0) {
-        return XF_TASK_BIT(XF_TASK_ABORT);
-    }
-    if (j->row.state != XF_JOB_RUNNING || j->hold_until_ms > xf_loop_mono_ms(c->loop)) {
-        return 0;
-    }
-    return XF_TASK_ALL;
-}
-
-void xf_jobs_add_ready(struct xf_coordinator *c, int64_t job, uint32_t n)
-{
-    struct xf_cjob *j = xf_jobs_get(c, job);
-
-    if (j != NULL && n > 0) {
-        j->ready += n;
-        xf_agents_kick(c);
-    }
-}
-
-static void set_reason(struct xf_cjob *j, const char *word, struct xf_str text)
-{
-    xf_buf_reset(&j->wait_reason);
-    xf_buf_put_c(&j->wait_reason, word);
-    if (text.len > 0) {
-        xf_buf_put_c(&j->wait_reason, ": ");
-        xf_buf_put_escaped(&j->wait_reason, text);
-    }
-}
-
-void xf_jobs_hold(struct xf_coordinator *c, int64_t job, enum xf_code code, struct xf_str text)
-{
-    struct xf_cjob *j = xf_jobs_get(c, job);
-
-    if (j != NULL) {
-        XF_WARN("job.held", xf_f_c("job", j->public_id), xf_f_code(code), xf_f_str("text", text));
-        j->hold_until_ms = xf_loop_mono_ms(c->loop) + HOLD_MS;
-        set_reason(j, "endpoint_unreachable", text);
-    }
-}
-
-void xf_jobs_went_on(struct xf_coordinator *c, int64_t job)
-{
-    struct xf_cjob *j = xf_jobs_get(c, job);
-
-    if (j != NULL && j->hold_until_ms != 0) {
-        j->hold_until_ms = 0;
-        xf_buf_reset(&j->wait_reason);
-    }
-}
-
 void xf_jobs_changed(struct xf_coordinator *c, struct xf_cjob *j)
 {
-    xf_agents_order_job(c, j);
+    xf_roster_order_job(c, j);
     if (j->row.stop != 0) {
         xf_lister_stop(c->lister, j->row.id);
     } else {
         xf_lister_pause(c->lister, j->row.id, j->row.state == XF_JOB_PAUSED);
     }
-    xf_agents_kick(c);
+    xf_core_kick(c);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------
@@ -399,7 +165,7 @@ void xf_jobs_changed(struct xf_coordinator *c, struct xf_cjob *j)
 /* Common end of a step: look at the row again at the next tick. */
 static struct xf_cjob *step_done(struct xf_store_op *op, int64_t job)
 {
-    struct xf_cjob *j = xf_jobs_get(op->arg, job);
+    struct xf_cjob *j = xf_jobtab_get(op->arg, job);
 
     if (j != NULL) {
         j->is_acting = false;
@@ -425,7 +191,7 @@ static void on_state_set(struct xf_store_op *op)
 
     if (j != NULL && op->rc == XF_OK && op->in.job_state.to != 0) {
         j->row.state = op->in.job_state.to;
-        xf_agents_kick(op->arg);
+        xf_core_kick(op->arg);
     }
 }
 
@@ -455,8 +221,8 @@ static void on_finished(struct xf_store_op *op)
             xf_f_u64("failed", j->row.n.failed));
     j->row.state = op->in.job_finish.end;
     xf_lister_stop(c->lister, j->row.id);
-    xf_agents_forget_job(c, j->row.id);
-    drop_job(c, j);
+    xf_roster_forget_job(c, j->row.id);
+    xf_jobtab_drop(c, j);
 }
 
 static void begin_retry(struct xf_coordinator *c, struct xf_cjob *j, int64_t pass);
@@ -475,7 +241,7 @@ static void on_retried(struct xf_store_op *op)
         j->is_retry_exhausted = true;
         return;
     }
-    xf_jobs_add_ready(c, j->row.id, 1);
+    xf_jobtab_add_ready(c, j->row.id, 1);
     if (out->more) {
         begin_retry(c, j, out->pass);
         return;
@@ -562,7 +328,7 @@ static void watch_fitness(struct xf_coordinator *c, struct xf_cjob *j)
     int64_t now = xf_loop_mono_ms(c->loop);
     bool wants = j->row.state == XF_JOB_RUNNING && j->row.tasks_ready > 0;
 
-    if (!wants || xf_agents_has_fit(c, j->row.id)) {
+    if (!wants || xf_roster_has_fit(c, j->row.id)) {
         if (j->no_fit_since_ms != 0 &&
             xf_str_starts(xf_buf_view(&j->wait_reason), XF_STR_LIT("no_fit_agent"))) {
             xf_buf_reset(&j->wait_reason);
@@ -571,7 +337,7 @@ static void watch_fitness(struct xf_coordinator *c, struct xf_cjob *j)
     } else if (j->no_fit_since_ms == 0) {
         j->no_fit_since_ms = now;
     } else if (now - j->no_fit_since_ms >= NO_FIT_MS && j->wait_reason.len == 0) {
-        set_reason(j, "no_fit_agent", XF_STR_EMPTY);
+        xf_jobtab_set_reason(j, "no_fit_agent", XF_STR_EMPTY);
         XF_WARN("job.no_fit_agent", xf_f_c("job", j->public_id));
     }
 }
@@ -579,7 +345,7 @@ static void watch_fitness(struct xf_coordinator *c, struct xf_cjob *j)
 static void on_read(struct xf_store_op *op)
 {
     struct xf_coordinator *c = op->arg;
-    struct xf_cjob *j = xf_jobs_get(c, op->in.read_job.job);
+    struct xf_cjob *j = xf_jobtab_get(c, op->in.read_job.job);
 
     if (j == NULL) {
         return;
@@ -589,14 +355,14 @@ static void on_read(struct xf_store_op *op)
         return; /* what was read may be older than the step on the way */
     }
     bool had_ready = j->ready > 0;
-    keep_row(j, &op->out.read_job.row);
+    xf_jobtab_keep_row(j, &op->out.read_job.row);
     j->ready = j->row.tasks_ready;
-    sample(c, j);
+    xf_jobtab_sample(c, j);
     xf_cmetrics_job(c->metrics, &j->row);
     watch_fitness(c, j);
     act(c, j);
     if (!had_ready) {
-        xf_agents_kick(c);
+        xf_core_kick(c);
     }
 }
 
@@ -616,20 +382,20 @@ void xf_jobs_tick(struct xf_coordinator *c)
 /* ---- what the lister tells ----------------------------------------------------------------------
  */
 
-static void on_page(void *arg, int64_t job, size_t n_tasks)
+void xf_jobs_on_page(void *arg, int64_t job, size_t n_tasks)
 {
-    xf_jobs_add_ready(arg, job, (uint32_t)n_tasks);
+    xf_jobtab_add_ready(arg, job, (uint32_t)n_tasks);
 }
 
-static void on_listing_done(void *arg, int64_t job, int64_t shard)
+void xf_jobs_on_listed(void *arg, int64_t job, int64_t shard)
 {
     (void)arg; /* the row says it too; only the log is wanted */
     XF_INFO("listing.done", xf_f_i64("job", job), xf_f_i64("shard", shard));
 }
 
-static void on_listing_failed(void *arg, int64_t job, int64_t shard, const struct xf_err *err)
+void xf_jobs_on_listing_failed(void *arg, int64_t job, int64_t shard, const struct xf_err *err)
 {
-    struct xf_cjob *j = xf_jobs_get(arg, job);
+    struct xf_cjob *j = xf_jobtab_get(arg, job);
 
     XF_ERROR("listing.failed",
              xf_f_i64("job", job),
@@ -638,13 +404,13 @@ static void on_listing_failed(void *arg, int64_t job, int64_t shard, const struc
              xf_f_err(err));
     if (j != NULL) {
         j->listings_failed++;
-        xf_jobs_note(arg, job, "listing", xf_str_c(err->msg));
+        xf_jobtab_note(arg, job, "listing", xf_str_c(err->msg));
     }
 }
 
-static void on_listing_wait(void *arg, int64_t job, const struct xf_err *err)
+void xf_jobs_on_listing_wait(void *arg, int64_t job, const struct xf_err *err)
 {
-    struct xf_cjob *j = xf_jobs_get(arg, job);
+    struct xf_cjob *j = xf_jobtab_get(arg, job);
 
     if (j == NULL) {
         return;
@@ -659,17 +425,9 @@ static void on_listing_wait(void *arg, int64_t job, const struct xf_err *err)
     }
     j->is_listing_waiting = true;
     bool is_store = err->code == XF_E_LIMIT || err->code == XF_E_DISK || err->code == XF_E_BUSY;
-    set_reason(j,
-               is_store                  ? "store_full"
-               : err->code == XF_E_CREDS ? "credentials"
-                                         : "endpoint_unreachable",
-               xf_str_c(err->msg));
+    xf_jobtab_set_reason(j,
+                         is_store                  ? "store_full"
+                         : err->code == XF_E_CREDS ? "credentials"
+                                                   : "endpoint_unreachable",
+                         xf_str_c(err->msg));
 }
-
-const struct xf_lister_events xf_jobs_lister_events = {
-    .on_page = on_page,
-    .on_done = on_listing_done,
-    .on_failed = on_listing_failed,
-    .on_wait = on_listing_wait,
-    .on_probe = xf_submit_on_probe,
-};

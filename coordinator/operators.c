@@ -8,9 +8,10 @@
 
 #include "common/base/log.h"
 #include "common/job/spec.h"
-#include "coordinator/agents.h"
 #include "coordinator/jobs.h"
+#include "coordinator/jobtab.h"
 #include "coordinator/report.h"
+#include "coordinator/roster.h"
 #include "coordinator/submit.h"
 #include "coordinator/views.h"
 
@@ -52,7 +53,7 @@ static void reply_version(struct xf_coordinator *c, struct xf_hub_req *r)
 {
     struct xf_json *j = xf_json_object();
 
-    xf_json_set_c(j, "version", c->opts.version);
+    xf_json_set_c(j, "version", c->version);
     xf_json_set_u64(j, "protocol", XF_PROTO_VERSION);
     reply_json(r, j);
 }
@@ -101,7 +102,7 @@ static void command_submit(struct command *m, struct xf_store_op *op)
 static void on_moved(struct xf_store_op *op)
 {
     struct command *m = op->arg;
-    struct xf_cjob *j = xf_jobs_get(m->c, m->job);
+    struct xf_cjob *j = xf_jobtab_get(m->c, m->job);
 
     if (op->rc != XF_OK) {
         command_fail(m, op->rc, op->err.msg);
@@ -155,10 +156,10 @@ static void on_retried(struct xf_store_op *op)
         retry(m, op->out.retry.pass);
         return;
     }
-    struct xf_cjob *j = xf_jobs_get(c, m->job);
+    struct xf_cjob *j = xf_jobtab_get(c, m->job);
     if (j != NULL) {
         j->is_retry_exhausted = false;
-        xf_jobs_add_ready(c, m->job, 1);
+        xf_jobtab_add_ready(c, m->job, 1);
     } else {
         xf_jobs_sync(c); /* it had ended: it is live again */
     }
@@ -406,13 +407,13 @@ static void on_report(struct xf_coordinator *c, const struct xf_msg_report *m, s
 
 static void on_drain(struct xf_coordinator *c, const struct xf_msg_drain *m, struct xf_hub_req *r)
 {
-    struct xf_cagent *a = xf_agents_find(c, m->agent);
+    struct xf_cagent *a = xf_roster_find(c, m->agent);
 
     if (a == NULL) {
         xf_core_refuse(r, XF_E_NOT_FOUND, "no agent '%.*s' was seen", XF_STR_ARG(m->agent));
         return;
     }
-    xf_agents_drain(c, a, m->on);
+    xf_roster_drain(c, a, m->on);
     reply_json(r, xf_views_agents(c));
 }
 

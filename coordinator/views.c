@@ -3,8 +3,8 @@
  */
 #include "coordinator/views.h"
 
-#include "coordinator/agents.h"
-#include "coordinator/jobs.h"
+#include "coordinator/jobtab.h"
+#include "coordinator/roster.h"
 #include "coordinator/status.h"
 
 enum { JOBS_MAX = 200, ROWS_MAX = 1000 };
@@ -70,12 +70,12 @@ static void view_read(struct view *v, struct xf_store_op *op)
 
 static struct xf_json *job_json(struct xf_coordinator *c, const struct xf_job_row *row)
 {
-    const struct xf_cjob *j = xf_jobs_get(c, row->id);
+    const struct xf_cjob *j = xf_jobtab_get(c, row->id);
 
     if (j == NULL) {
         return xf_status_job(row, NULL);
     }
-    const struct xf_status_live live = xf_jobs_live(c, j);
+    const struct xf_status_live live = xf_jobtab_live(c, j);
     return xf_status_job(row, &live);
 }
 
@@ -95,7 +95,7 @@ static void on_jobs(struct xf_store_op *op)
         xf_json_append(jobs, job_json(v->c, &out->rows[i]));
     }
     if (v->with_agents) {
-        v->j = xf_status_all(jobs, xf_agents_json(v->c));
+        v->j = xf_status_all(jobs, xf_roster_json(v->c));
     } else {
         v->j = xf_json_object();
         xf_json_put(v->j, "jobs", jobs);
@@ -127,7 +127,7 @@ struct xf_json *xf_views_agents(struct xf_coordinator *c)
 {
     struct xf_json *j = xf_json_object();
 
-    xf_json_put(j, "agents", xf_agents_json(c));
+    xf_json_put(j, "agents", xf_roster_json(c));
     return j;
 }
 

@@ -7,7 +7,6 @@
 #include "coordinator/web.h"
 
 #include "common/base/log.h"
-#include "coordinator/agents.h"
 #include "coordinator/metrics.h"
 #include "coordinator/views.h"
 
