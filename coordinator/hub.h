@@ -39,8 +39,9 @@ enum xf_hub_gone {
     XF_HUB_SUPERSEDED, /* its own instance said hello again: the old process or connection is dead;
                           on_hello of the new session follows */
     XF_HUB_BYE,        /* it said so; on_bye was answered before */
-    XF_HUB_CLOSED      /* the hub is being freed */
+    XF_HUB_CLOSED      /* the hub is being freed, or its hello was answered with an error */
 };
+const char *xf_hub_gone_name(enum xf_hub_gone why); /* "timed_out" */
 
 /*
  * What the coordinator does. Messages are borrowed until the request is answered. Each request is
