@@ -319,20 +319,30 @@ static int hex_value(char c)
 
 void xf_uri_decode(struct xf_buf *out, struct xf_str text, bool plus_is_space)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
+    size_t from = 0;
 
-        if (c == '%' && i + 2 < text.len) {
+    for (size_t i = 0; i < text.len; i++) {
+        int value = -1;
+        size_t used = 1;
+
+        if (text.ptr[i] == '+' && plus_is_space) {
+            value = ' ';
+        } else if (text.ptr[i] == '%' && i + 2 < text.len) {
             int hi = hex_value(text.ptr[i + 1]);
             int lo = hex_value(text.ptr[i + 2]);
 
-            if (hi >= 0 && lo >= 0) {
-                xf_buf_put_byte(out, (char)(hi * 16 + lo));
-                i += 2;
-                continue;
-            }
+            value = hi >= 0 && lo >= 0 ? hi * 16 + lo : -1;
+            used = 3;
         }
-        xf_buf_put_byte(out, c == '+' && plus_is_space ? ' ' : c);
+        if (value >= 0) {
+            xf_buf_put_mem(out, text.ptr + from, i - from);
+            xf_buf_put_byte(out, (char)(unsigned char)value);
+            i += used - 1;
+            from = i + 1;
+        }
+    }
+    if (from < text.len) {
+        xf_buf_put_mem(out, text.ptr + from, text.len - from);
     }
 }
 

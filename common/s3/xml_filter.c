@@ -275,23 +275,43 @@ static bool is_bom(const struct xf_xml_filter *f, unsigned char c)
     return !f->started && f->state == TEXT && f->seen < sizeof(bom) && c == bom[f->seen];
 }
 
+static bool is_plain_in_tag(unsigned char c)
+{
+    return c != '>' && c != '<' && c != '"' && c != '\'';
+}
+
+/* Copy what needs no look from `at` on; gives where it ends. */
+static size_t
+run_plain(struct xf_xml_filter *f, const char *data, size_t at, size_t len, struct xf_buf *out)
+{
+    bool in_tag = f->state == START || f->state == END;
+    size_t from = at;
+
+    if (!in_tag && (f->state != TEXT || f->depth == 0)) {
+        return at;
+    }
+    while (at < len && (in_tag ? is_plain_in_tag((unsigned char)data[at])
+                               : is_plain((unsigned char)data[at]))) {
+        at++;
+    }
+    if (at > from) {
+        xf_buf_put_mem(out, data + from, at - from);
+        f->prev = data[at - 1];
+    }
+    return at;
+}
+
 const char *
 xf_xml_filter_run(struct xf_xml_filter *f, const char *data, size_t len, struct xf_buf *out)
 {
     for (size_t i = 0; i < len; i++) {
         const char *wrong;
 
-        if (f->state == TEXT && f->depth > 0) {
-            size_t from = i;
-
-            while (i < len && is_plain((unsigned char)data[i])) {
-                i++;
-            }
-            xf_buf_put_mem(out, data + from, i - from);
-            if (i == len) {
-                break;
-            }
-        } else if (f->depth == 0 && !is_blank(data[i])) {
+        i = run_plain(f, data, i, len, out);
+        if (i == len) {
+            break;
+        }
+        if (f->depth == 0 && f->state == TEXT && !is_blank(data[i])) {
             bool skip = is_bom(f, (unsigned char)data[i]);
 
             f->seen++;

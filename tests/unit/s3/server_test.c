@@ -9,7 +9,7 @@
 #include "tests/lib/test.h"
 #include "tests/unit/s3/rig.h"
 
-#define KEY_OPTION "AKIAKEYNUMBER0:" RIG_SECRET
+static const char key_option[] = "AKIAKEYNUMBER0:" RIG_SECRET;
 
 static struct xf_proc *server;
 static unsigned port;
@@ -19,7 +19,7 @@ static int start_server(void **state)
     static const char *argv[] = {NULL,
                                  "--quiet",
                                  "--key",
-                                 KEY_OPTION,
+                                 key_option,
                                  "--bucket",
                                  "bkt",
                                  "--synth",
