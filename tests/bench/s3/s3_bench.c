@@ -4,6 +4,7 @@
  *
  * Prints; fails only when something does not work. Run it on the release build.
  */
+#include "common/rt/loop.h"
 #include "common/s3/client.h"
 #include "common/s3/creds.h"
 #include "common/s3/sigv4.h"
