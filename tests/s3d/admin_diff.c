@@ -310,8 +310,7 @@ static enum xf_code remote_receive(struct remote *m, struct xf_err *err)
     if (m->head_done) {
         xf_buf_consume(&m->text, m->at);
         m->at = 0;
-        if (!s3d_chunked_feed(
-                &m->chunks, m->in.ptr, m->in.len, &used, sink_text, &m->text, &fail)) {
+        if (!s3d_chunked_feed(&m->chunks, xf_buf_view(&m->in), &used, sink_text, &m->text, &fail)) {
             return XF_FAIL(err, XF_E_PROTO, "the other server's dump: %s", fail.message);
         }
         xf_buf_consume(&m->in, used);

@@ -222,8 +222,10 @@ static struct s3d_body *chain_new(size_t n, uint64_t size)
 static void chain_flags(struct s3d_body *b)
 {
     for (size_t i = 0; i < b->u.chain.n; i++) {
-        b->dropped = b->dropped || b->u.chain.piece[i].body->dropped;
-        b->pseudo = b->pseudo || b->u.chain.piece[i].body->pseudo;
+        const struct s3d_body *leaf = b->u.chain.piece[i].body;
+        XF_ASSERT(leaf != NULL);
+        b->dropped = b->dropped || leaf->dropped;
+        b->pseudo = b->pseudo || leaf->pseudo;
     }
 }
 
@@ -456,6 +458,7 @@ static void pseudo_md5(const struct s3d_body *b, uint8_t out[S3D_MD5_LEN])
 
 bool s3d_body_md5_known(struct s3d_body *b, uint8_t out[S3D_MD5_LEN])
 {
+    XF_ASSERT(b != NULL);
     if (atomic_load_explicit(&b->md5_state, memory_order_acquire) == 2) {
         memcpy(out, b->md5, S3D_MD5_LEN);
         return true;

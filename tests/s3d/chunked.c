@@ -55,10 +55,11 @@ static bool size_line(struct s3d_chunked *c, struct xf_str line, struct s3d_fail
     for (size_t i = 0; i < hex.len; i++) {
         char ch = hex.ptr[i];
         uint64_t d = 16;
+        int low = ch | 32;
         if (ch >= '0' && ch <= '9') {
-            d = (uint64_t)(ch - '0');
-        } else if ((ch | 32) >= 'a' && (ch | 32) <= 'f') {
-            d = (uint64_t)((ch | 32) - 'a' + 10);
+            d = (uint64_t)ch - '0';
+        } else if (low >= 'a' && low <= 'f') {
+            d = (uint64_t)low - 'a' + 10;
         }
         if (d == 16) {
             return bad(fail, "InvalidRequest", "A chunk's size is not a number");
@@ -147,9 +148,38 @@ static bool line_done(struct s3d_chunked *c, struct s3d_fail *fail)
     return true;
 }
 
+/* Data of the present chunk; gives how much was used, or SIZE_MAX when its signature is wrong. */
+static size_t data_bytes(
+    struct s3d_chunked *c, struct xf_str in, s3d_chunk_sink *sink, void *arg, struct s3d_fail *fail)
+{
+    size_t n = in.len < c->left ? in.len : (size_t)c->left;
+
+    if (c->auth != NULL) {
+        (void)SHA256_Update(&c->sha256, in.ptr, n);
+    }
+    sink(arg, in.ptr, n);
+    c->left -= n;
+    if (c->left > 0) {
+        return n;
+    }
+    c->state = S3D_CHUNK_DATA_END;
+    return chunk_ends(c, fail) ? n : SIZE_MAX;
+}
+
+static bool line_byte(struct s3d_chunked *c, char ch, struct s3d_fail *fail)
+{
+    if (ch == '\n') {
+        return line_done(c, fail);
+    }
+    if (c->line_len == sizeof(c->line)) {
+        return bad(fail, "InvalidRequest", "A chunk line is too long");
+    }
+    c->line[c->line_len++] = ch;
+    return true;
+}
+
 bool s3d_chunked_feed(struct s3d_chunked *c,
-                      const char *p,
-                      size_t len,
+                      struct xf_str in,
                       size_t *used,
                       s3d_chunk_sink *sink,
                       void *arg,
@@ -157,32 +187,15 @@ bool s3d_chunked_feed(struct s3d_chunked *c,
 {
     size_t at = 0;
 
-    while (at < len && c->state != S3D_CHUNK_DONE) {
+    while (at < in.len && c->state != S3D_CHUNK_DONE) {
         if (c->state == S3D_CHUNK_DATA) {
-            size_t n = len - at < c->left ? len - at : (size_t)c->left;
-            if (c->auth != NULL) {
-                (void)SHA256_Update(&c->sha256, p + at, n);
-            }
-            sink(arg, p + at, n);
-            at += n;
-            c->left -= n;
-            if (c->left == 0) {
-                c->state = S3D_CHUNK_DATA_END;
-                if (!chunk_ends(c, fail)) {
-                    return false;
-                }
-            }
-            continue;
-        }
-        char ch = p[at++];
-        if (ch == '\n') {
-            if (!line_done(c, fail)) {
+            size_t n = data_bytes(c, xf_str_sub(in, at, in.len), sink, arg, fail);
+            if (n == SIZE_MAX) {
                 return false;
             }
-        } else if (c->line_len == sizeof(c->line)) {
-            return bad(fail, "InvalidRequest", "A chunk line is too long");
-        } else {
-            c->line[c->line_len++] = ch;
+            at += n;
+        } else if (!line_byte(c, in.ptr[at++], fail)) {
+            return false;
         }
     }
     *used = at;

@@ -39,8 +39,7 @@ void s3d_chunked_init(struct s3d_chunked *c, const struct s3d_auth *auth, bool t
 /** Take bytes in; gives how many were used (all, unless done). False: malformed, or a wrong
  * signature. */
 bool s3d_chunked_feed(struct s3d_chunked *c,
-                      const char *p,
-                      size_t len,
+                      struct xf_str in,
                       size_t *used,
                       s3d_chunk_sink *sink,
                       void *arg,

@@ -220,7 +220,7 @@ static bool body_bytes(struct s3d_conn *c, const char *p, size_t len)
         return true;
     }
     if (r->intake_on && r->aws_on) {
-        if (!s3d_chunked_feed(&r->aws, p, len, &used, sink_object, r, &fail)) {
+        if (!s3d_chunked_feed(&r->aws, xf_str_n(p, len), &used, sink_object, r, &fail)) {
             s3d_fail(r, fail.code, fail.message);
             return false;
         }
@@ -259,7 +259,7 @@ static size_t feed(struct s3d_conn *c, const char *p, size_t len)
     if (c->te_on) {
         struct te_sink s = {c, true};
         struct s3d_fail fail;
-        if (!s3d_chunked_feed(&c->te, p, len, &used, sink_te, &s, &fail)) {
+        if (!s3d_chunked_feed(&c->te, xf_str_n(p, len), &used, sink_te, &s, &fail)) {
             s3d_fail(&c->req, fail.code, fail.message);
             c->discard = true;
             c->req.resp.close = true;

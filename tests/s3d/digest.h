@@ -53,7 +53,7 @@ static inline bool s3d_sum_is_crc(enum s3d_sum_alg alg)
 
 /** CRC of bytes after `crc` (0 at the start). */
 uint32_t s3d_crc32c(uint32_t crc, const void *p, size_t len);
-uint64_t s3d_crc64nvme(uint64_t crc, const void *p, size_t len);
+uint64_t s3d_crc64nvme(uint64_t crc, const void *data, size_t len);
 /** CRC of A followed by B, from the CRCs of both and the length of B. Only for the CRC algorithms.
  */
 uint64_t s3d_crc_combine(enum s3d_sum_alg alg, uint64_t a, uint64_t b, uint64_t b_len);

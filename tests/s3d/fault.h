@@ -49,7 +49,15 @@ struct s3d_header_edit {
 /* What happens to one request. Pointers belong to the rule. */
 struct s3d_action {
     bool any; /* something is set */
-    int64_t delay_ms;
+    bool reply_lost;
+    bool rst;
+    bool chunked;
+    bool ignore_copy_source;
+    bool ignore_conditions;
+    bool literal_copy_source;
+    bool corrupt;
+    bool kms;
+    bool abort_upload;
     int work; /* -1: by the other fields */
     int status;
     const char *code;
@@ -58,31 +66,23 @@ struct s3d_action {
     const struct xf_str *body; /* NULL: none given */
     const struct s3d_header_edit *edits;
     size_t n_edits;
-    bool reply_lost;
+    int64_t delay_ms;
     uint64_t pad;
     int64_t pad_ms;
     int64_t cut_after;
-    bool rst;
     int64_t stall_after;
     int64_t stall_ms; /* -1: for ever */
     uint64_t drip;
     int64_t drip_ms;
-    bool chunked;
     int64_t content_length;
     uint64_t extra;
     int64_t read_cut;
     int64_t read_stop;
-    bool ignore_copy_source;
-    bool ignore_conditions;
-    bool literal_copy_source;
     int64_t store_size;
-    bool corrupt;
     int64_t head_size;
     const char *etag;
-    bool kms;
     const struct s3d_side_put *put;
     const struct s3d_side_put *del;
-    bool abort_upload;
     struct s3d_dialect list;
 };
 

@@ -214,11 +214,11 @@ enum xf_code s3d_synth_parse(struct xf_str text, struct s3d_synth *out, struct x
 
 static void key_long(uint64_t n, struct xf_buf *out)
 {
-    for (int i = 0; i < 9; i++) {
-        xf_buf_putf(out, "level-%d-", i);
-        for (int k = 0; k < 11; k++) {
-            xf_buf_putf(
-                out, "%08x", (unsigned)(s3d_mix(i < 8 ? n / 64 : n, (uint64_t)(i * 16 + k)) >> 32));
+    for (unsigned i = 0; i < 9; i++) {
+        xf_buf_putf(out, "level-%u-", i);
+        for (unsigned k = 0; k < 11; k++) {
+            uint64_t word = s3d_mix(i < 8 ? n / 64 : n, (uint64_t)i * 16 + k);
+            xf_buf_putf(out, "%08x", (unsigned)(word >> 32));
         }
         xf_buf_put_byte(out, '/');
     }

@@ -19,9 +19,9 @@ enum {
 /** Bytes off..off+len of the stream of `seed`. */
 void s3d_gen_fill(uint64_t seed, uint64_t off, void *out, size_t len);
 /** Do `len` bytes equal the stream at `off`? Gives how many do. */
-size_t s3d_gen_match(uint64_t seed, uint64_t off, const void *p, size_t len);
+size_t s3d_gen_match(uint64_t seed, uint64_t off, const void *data, size_t len);
 /** Which stream and offset begins with these bytes (at least S3D_GEN_PROBE_MIN)? */
-bool s3d_gen_probe(const void *p, size_t len, uint64_t *seed, uint64_t *off);
+bool s3d_gen_probe(const void *data, size_t len, uint64_t *seed, uint64_t *off);
 uint64_t s3d_mix(uint64_t a, uint64_t b);
 
 enum s3d_pattern {

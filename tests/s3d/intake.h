@@ -40,7 +40,7 @@ struct s3d_intake_opts {
 };
 
 void s3d_intake_init(struct s3d_intake *in, const struct s3d_intake_opts *o);
-void s3d_intake_feed(struct s3d_intake *in, const void *p, size_t len);
+void s3d_intake_feed(struct s3d_intake *in, const void *data, size_t len);
 /** The finished body with its MD5 known; the intake is empty after it. */
 struct s3d_body *s3d_intake_finish(struct s3d_intake *in, uint8_t md5[S3D_MD5_LEN]);
 void s3d_intake_fini(struct s3d_intake *in);

@@ -206,7 +206,7 @@ state_name(const struct s3d_limits *l, struct xf_str bucket, struct xf_str key, 
 }
 
 static struct bucket_state *
-state_of(struct s3d_limits *l, struct xf_str name, int64_t mono_ms, double full[2])
+state_of(struct s3d_limits *l, struct xf_str name, int64_t mono_ms, const double full[2])
 {
     struct bucket_state *s = xf_map_get(&l->states, name);
 

@@ -169,8 +169,8 @@ static int parse_args(int argc, char **argv, struct s3d_opts *o)
     int id;
     int index = 0;
 
-    while ((id = getopt_long(argc, argv, "", options, &index)) !=
-           -1) { /* NOLINT(concurrency-mt-unsafe): one thread yet */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread yet */
+    while ((id = getopt_long(argc, argv, "", options, &index)) != -1) {
         if (id == OPT_HELP) {
             (void)fputs(help, stdout);
             return 1;

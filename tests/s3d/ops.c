@@ -112,11 +112,20 @@ static enum s3d_op route_bucket(enum s3d_method m, unsigned q)
     return S3D_OP_OTHER;
 }
 
+static enum s3d_op route_put(const struct s3d_http *h, unsigned q)
+{
+    bool copy = s3d_http_has(h, "x-amz-copy-source");
+
+    if ((q & (Q_UPLOAD_ID | Q_PART_NO)) != 0) {
+        return copy ? S3D_OP_COPY_PART : S3D_OP_UPLOAD_PART;
+    }
+    return (q & Q_TAGGING) != 0 ? S3D_OP_PUT_TAGS : copy ? S3D_OP_COPY : S3D_OP_PUT;
+}
+
 static enum s3d_op route_object(const struct s3d_http *h, unsigned q)
 {
     bool upload = (q & Q_UPLOAD_ID) != 0;
     bool tags = (q & Q_TAGGING) != 0;
-    bool copy = s3d_http_has(h, "x-amz-copy-source");
 
     if ((q & Q_OTHER) != 0) {
         return S3D_OP_OTHER;
@@ -124,11 +133,7 @@ static enum s3d_op route_object(const struct s3d_http *h, unsigned q)
     switch (h->method) {
     case S3D_GET: return upload ? S3D_OP_LIST_PARTS : tags ? S3D_OP_GET_TAGS : S3D_OP_GET;
     case S3D_HEAD: return S3D_OP_HEAD;
-    case S3D_PUT:
-        if (upload || (q & Q_PART_NO) != 0) {
-            return copy ? S3D_OP_COPY_PART : S3D_OP_UPLOAD_PART;
-        }
-        return tags ? S3D_OP_PUT_TAGS : copy ? S3D_OP_COPY : S3D_OP_PUT;
+    case S3D_PUT: return route_put(h, q);
     case S3D_DELETE: return upload ? S3D_OP_ABORT : tags ? S3D_OP_DELETE_TAGS : S3D_OP_DELETE;
     case S3D_POST:
         if ((q & Q_UPLOADS) != 0) {

@@ -38,6 +38,12 @@ struct s3d_req {
     struct s3d_http http;
     enum s3d_op op;
     bool admin;
+    bool intake_on; /* which of the members below are in use */
+    bool aws_on;
+    bool has_decoded_length;
+    bool hashing;
+    bool obj_on;
+    bool part_on;
     struct xf_buf dec; /* decoded texts */
     struct s3d_param params[S3D_QUERY_MAX];
     size_t n_params;
@@ -52,22 +58,16 @@ struct s3d_req {
     uint64_t fault_epoch;
 
     struct s3d_intake intake; /* object data */
-    bool intake_on;
-    struct xf_buf small;    /* an XML body */
-    struct s3d_chunked aws; /* aws-chunked decoder */
-    bool aws_on;
+    struct xf_buf small;      /* an XML body */
+    struct s3d_chunked aws;   /* aws-chunked decoder */
     uint64_t decoded_length;
-    bool has_decoded_length;
 
     /* in the middle of a copy or a Complete */
     struct s3d_hash hash;
-    bool hashing;
     void (*resume)(struct s3d_req *r);
     struct s3d_bucket *b;
     struct s3d_obj obj; /* being made */
-    bool obj_on;
     struct s3d_part part;
-    bool part_on;
 
     struct s3d_resp resp;
 };

@@ -218,7 +218,7 @@ static enum xf_code load_synths(struct s3d_server *s, int64_t now_ms, struct xf_
 {
     for (size_t i = 0; i < s->opts.n_synths; i++) {
         struct s3d_synth synth;
-        struct s3d_bucket *b;
+        struct s3d_bucket *b = NULL;
         if (s3d_synth_parse(xf_str_c(s->opts.synths[i]), &synth, err) != XF_OK) {
             return XF_WRAP(err, "--synth '%s'", s->opts.synths[i]);
         }
@@ -234,7 +234,7 @@ static enum xf_code
 load_object(struct s3d_server *s, struct xf_str text, int64_t now_ms, struct xf_err *err)
 {
     struct s3d_synth shape = {0};
-    struct s3d_bucket *b;
+    struct s3d_bucket *b = NULL;
     size_t slash = xf_str_find(text, '/', 0);
     size_t colon = text.len;
 

@@ -292,7 +292,7 @@ static long decode(const struct s3d_auth *a, bool trailer, const struct xf_buf *
     s3d_chunked_init(&c, a, trailer);
     for (size_t at = 0; at < body->len; at += step) {
         size_t n = body->len - at < step ? body->len - at : step;
-        if (!s3d_chunked_feed(&c, body->ptr + at, n, &used, count, &s, &fail)) {
+        if (!s3d_chunked_feed(&c, xf_str_n(body->ptr + at, n), &used, count, &s, &fail)) {
             return -1;
         }
     }

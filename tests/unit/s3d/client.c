@@ -112,8 +112,7 @@ static void split_reply(const char *method, struct xf_buf *all, struct reply *r)
         struct s3d_fail f;
         size_t used;
         s3d_chunked_init(&c, NULL, false);
-        assert_true(s3d_chunked_feed(
-            &c, all->ptr == NULL ? "" : all->ptr, all->len, &used, sink, &r->body, &f));
+        assert_true(s3d_chunked_feed(&c, xf_buf_view(all), &used, sink, &r->body, &f));
         r->complete = c.state == S3D_CHUNK_DONE;
         return;
     }
