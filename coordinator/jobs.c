@@ -29,7 +29,7 @@ static void start_shards(struct xf_coordinator *c, struct xf_cjob *j)
 {
     XF_LIST_FOREACH (node, &j->shards) {
         struct xf_cshard *s = XF_CONTAINER_OF(node, struct xf_cshard, link);
-        const struct xf_lister_start start = {
+        const struct xf_listing_start start = {
             .shard = &s->row, .spec = xf_buf_view(&j->toml), .start_ms = j->row.created_ms};
         if (j->row.stop == 0) {
             xf_lister_start(c->lister, &start);

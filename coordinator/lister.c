@@ -15,7 +15,6 @@
 #include "common/job/spec.h"
 #include "common/rt/queue.h"
 #include "common/rt/thread.h"
-#include "coordinator/listing.h"
 
 enum {
     QUEUE_CAP = 4096,
@@ -211,8 +210,9 @@ static void start_listing(struct xf_lister *l, const struct command *c)
 {
     struct xf_err err;
     struct xf_listing *g = NULL;
-    const struct xf_lister_start s = {.shard = &c->shard, .spec = c->spec, .start_ms = c->start_ms};
-    const struct xf_listing_env env = {.opts = &l->opts,
+    const struct xf_listing_start s = {
+        .shard = &c->shard, .spec = c->spec, .start_ms = c->start_ms};
+    const struct xf_listing_env env = {.limits = l->opts.limits,
                                        .side = side_env(l, l->http),
                                        .port = l->port,
                                        .events = &listing_events,
@@ -427,7 +427,7 @@ void xf_lister_free(struct xf_lister *l)
 /* ---- for the core -------------------------------------------------------------------------------
  */
 
-void xf_lister_start(struct xf_lister *l, const struct xf_lister_start *s)
+void xf_lister_start(struct xf_lister *l, const struct xf_listing_start *s)
 {
     struct command *c = command_new(CMD_START, s->shard->job);
 

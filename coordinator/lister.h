@@ -15,16 +15,11 @@
 
 #include "common/base/clock.h"
 #include "common/s3/client.h"
+#include "coordinator/listing.h"
 #include "coordinator/probe.h"
 #include "coordinator/store.h"
 
 struct xf_lister; /* opaque */
-
-struct xf_lister_start {
-    const struct xf_shard_row *shard;
-    struct xf_str spec; /* migrate.toml */
-    int64_t start_ms;   /* the job's start, wall clock; ages in [select] count from it */
-};
 
 /* On the core loop. */
 struct xf_lister_events {
@@ -46,9 +41,7 @@ struct xf_lister_opts {
     const struct xf_clock *clock; /* NULL: the real one */
     const struct xf_lister_events *events;
     void *arg;
-    uint32_t batch_objects; /* 1 to XF_MANIFEST_MAX */
-    uint64_t batch_bytes;
-    uint32_t tries; /* errors in a row after which a listing fails */
+    struct xf_listing_limits limits;
     int64_t probe_timeout_ms;
     /* Called on the lister's thread after each request; may be NULL. */
     void (*on_request)(void *arg, enum xf_s3_op op, enum xf_code code, int status, int64_t took_us);
@@ -61,7 +54,7 @@ xf_lister_new(const struct xf_lister_opts *opts, struct xf_lister **out, struct 
 void xf_lister_free(struct xf_lister *l);
 XF_AUTO_DEFINE(xf_lister, xf_lister_free)
 
-void xf_lister_start(struct xf_lister *l, const struct xf_lister_start *s);
+void xf_lister_start(struct xf_lister *l, const struct xf_listing_start *s);
 /** No new page for this job until it is let go on. */
 void xf_lister_pause(struct xf_lister *l, int64_t job, bool on);
 /** Forget the job's listings; a page whose commit is on the way may still arrive. */

@@ -181,8 +181,8 @@ static void take_page(struct xf_listing *g, const struct xf_xml_doc *doc, bool i
         .hi = xf_buf_view(&g->hi),
         .objects = doc->objects,
         .n_objects = doc->n_objects,
-        .batch_objects = g->opts->batch_objects,
-        .batch_bytes = g->opts->batch_bytes,
+        .batch_objects = g->limits.batch_objects,
+        .batch_bytes = g->limits.batch_bytes,
     };
 
     enum xf_code rc = xf_page_build(&in, &g->page, &err);
@@ -249,7 +249,7 @@ static void on_error(struct xf_listing *g, const struct xf_s3_result *res)
     struct xf_err err = res->err;
     enum xf_class cls = xf_code_class(err.code);
     uint32_t max =
-        cls == XF_CLASS_RETRY || cls == XF_CLASS_SLOW_DOWN ? g->opts->tries : FATAL_TRIES;
+        cls == XF_CLASS_RETRY || cls == XF_CLASS_SLOW_DOWN ? g->limits.tries : FATAL_TRIES;
 
     XF_WARN("listing.failed_try",
             xf_f_i64("job", g->job),
@@ -378,7 +378,7 @@ static void on_start(struct xf_timer *t)
 }
 
 enum xf_code xf_listing_new(const struct xf_listing_env *env,
-                            const struct xf_lister_start *s,
+                            const struct xf_listing_start *s,
                             struct xf_listing **out,
                             struct xf_err *err)
 {
@@ -388,7 +388,7 @@ enum xf_code xf_listing_new(const struct xf_listing_env *env,
     XF_ASSERT(s->shard->source_no < spec->source.n_urls);
     struct xf_listing *g = xf_xcalloc(1, sizeof(*g));
     g->spec = XF_STEAL(spec);
-    g->opts = env->opts;
+    g->limits = env->limits;
     g->side = env->side;
     g->loop = env->side.loop;
     g->port = env->port;

@@ -7,13 +7,25 @@
 #include "common/base/list.h"
 #include "common/base/rng.h"
 #include "coordinator/encoding.h"
-#include "coordinator/lister.h"
 #include "coordinator/page.h"
 #include "coordinator/side.h"
+#include "coordinator/store.h"
 #include "coordinator/walk.h"
 
 struct xf_job_spec;
 struct xf_listing;
+
+struct xf_listing_start {
+    const struct xf_shard_row *shard;
+    struct xf_str spec; /* migrate.toml */
+    int64_t start_ms;   /* the job's start, wall clock; ages in [select] count from it */
+};
+
+struct xf_listing_limits {
+    uint32_t batch_objects; /* 1 to XF_MANIFEST_MAX */
+    uint64_t batch_bytes;
+    uint32_t tries; /* errors in a row after which a listing fails */
+};
 
 /* What a listing tells; on the lister's loop. After on_done, on_failed or on_ended the listing is
  * over: the owner frees it later, from a timer. */
@@ -60,7 +72,7 @@ struct xf_listing {
     struct xf_s3_req *req;
     struct xf_timer timer;
     struct xf_rng rng;
-    const struct xf_lister_opts *opts;
+    struct xf_listing_limits limits;
     struct xf_side_env side;
     struct xf_loop *loop;
     struct xf_store_port *port;
@@ -69,7 +81,7 @@ struct xf_listing {
 };
 
 struct xf_listing_env {
-    const struct xf_lister_opts *opts;
+    struct xf_listing_limits limits;
     struct xf_side_env side;
     struct xf_store_port *port;
     const struct xf_listing_events *events;
@@ -82,7 +94,7 @@ struct xf_listing_env {
  * Errors: XF_E_CONFIG, XF_E_UNSUPPORTED  the spec does not parse (a newer xfer's store).
  */
 XF_MUST_CHECK enum xf_code xf_listing_new(const struct xf_listing_env *env,
-                                          const struct xf_lister_start *s,
+                                          const struct xf_listing_start *s,
                                           struct xf_listing **out,
                                           struct xf_err *err);
 /** Only when it is over. */

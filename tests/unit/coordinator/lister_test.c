@@ -94,14 +94,13 @@ static void make_spec(struct fx *fx, const char *url, const char *source, const 
 static void open_lister(struct fx *fx)
 {
     struct xf_err err;
-    const struct xf_lister_opts o = {.loop = fx->kit.loop,
-                                     .store = fx->kit.store,
-                                     .events = &events,
-                                     .arg = fx,
-                                     .batch_objects = 1000,
-                                     .batch_bytes = 1 << 30,
-                                     .tries = 5,
-                                     .probe_timeout_ms = 8000};
+    const struct xf_lister_opts o = {
+        .loop = fx->kit.loop,
+        .store = fx->kit.store,
+        .events = &events,
+        .arg = fx,
+        .limits = {.batch_objects = 1000, .batch_bytes = 1 << 30, .tries = 5},
+        .probe_timeout_ms = 8000};
     assert_int_equal(xf_lister_new(&o, &fx->lister, &err), XF_OK);
 }
 
@@ -167,7 +166,7 @@ static void list_on(struct fx *fx)
     kit_must(&fx->kit, op);
     const struct xf_out_read_recover *out = &fx->kit.last.out.read_recover;
     assert_int_equal(out->n_shards, 1);
-    const struct xf_lister_start s = {
+    const struct xf_listing_start s = {
         .shard = &out->shards[0], .spec = xf_str_c(fx->spec), .start_ms = 1};
     xf_lister_start(fx->lister, &s);
 }
