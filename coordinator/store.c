@@ -10,15 +10,15 @@
  * 1. A callback runs on its port's loop, after the COMMIT of its operation, exactly once.
  * 2. What waits is bounded: by the queue's cap, and by each port's.
  */
+#include "coordinator/store.h"
+
 #include "coordinator/store_int.h"
 
 enum { QUEUE_CAP = 1024, READ_CAP = 256 };
 
-typedef enum xf_code(do_fn)(struct xf_work *w, struct xf_store_op *op, struct xf_err *err);
-
 static const struct {
     const char *name;
-    do_fn *run;
+    enum xf_code (*run)(struct xf_work *w, struct xf_store_op *op, struct xf_err *err);
 } table[XF_OP_N] = {
 #define ROW(name_, member_) [XF_OP_##name_] = {#member_, xf_do_##member_},
     XF_STORE_WRITES(ROW) XF_STORE_READS(ROW)

@@ -4,6 +4,8 @@
  * in_flight is counted from the leased tasks, pending is what is left over: so the two and the
  * outcomes add up to `listed` by construction, and xf_store_check() proves it from the tasks.
  */
+#include "coordinator/store_read.h"
+
 #include "coordinator/store_work.h"
 
 /* clang-format off */

@@ -26,7 +26,7 @@ curl/ ^common/s3/
 libxml/ ^common/s3/
 openssl/ ^common/(s3/|base/hash[.]c$)
 msgpack ^proto/codec[.]c$
-sqlite3 ^coordinator/store[a-z_]*[.][ch]$
+sqlite3 ^(coordinator/store[a-z_]*|tests/fault/coordinator/store_vfs)[.][ch]$
 zstd ^coordinator/store[a-z_]*[.][ch]$
 zlib ^common/base/hash[.]c$
 jansson ^common/base/json[.]c$

@@ -144,14 +144,23 @@ static void submit(struct life *l, struct xf_store_op *op)
     }
 }
 
+/* The cursor after that many pages. */
+static void cursor_of(unsigned pages, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (pages > 0) {
+        (void)snprintf(out, size, "p%06u", pages); /* fits */
+    }
+}
+
 static void submit_page(struct life *l)
 {
     char old[16];
     char next[16];
     struct xf_store_op *op;
 
-    (void)snprintf(old, sizeof(old), l->page == 0 ? "" : "p%06u", l->page); /* fits */
-    (void)snprintf(next, sizeof(next), "p%06u", l->page + 1);               /* fits */
+    cursor_of(l->page, old, sizeof(old));
+    cursor_of(l->page + 1, next, sizeof(next));
     op = kit_page_op(l->shard, old, next, PAGE_OBJECTS, 0);
     op->in.page_commit.is_last = l->page + 1 == PAGES;
     submit(l, op);

@@ -57,6 +57,15 @@ static struct model_task *find(struct model *m, int64_t id)
     return t;
 }
 
+/* The cursor after that many pages. */
+static void cursor_of(unsigned pages, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (pages > 0) {
+        (void)snprintf(out, size, "p%06u", pages); /* fits */
+    }
+}
+
 static void list_page(struct model *m)
 {
     char old[16];
@@ -67,8 +76,8 @@ static void list_page(struct model *m)
     if (m->listing_done) {
         return;
     }
-    (void)snprintf(old, sizeof(old), m->page == 0 ? "" : "p%06u", m->page); /* fits */
-    (void)snprintf(next, sizeof(next), "p%06u", m->page + 1);               /* fits */
+    cursor_of(m->page, old, sizeof(old));
+    cursor_of(m->page + 1, next, sizeof(next));
     assert_int_equal(kit_page(&m->k, m->shard, old, next, small, large), XF_OK);
     if (below(m, 4) == 0) {
         assert_int_equal(kit_page(&m->k, m->shard, old, next, small, large), XF_OK);
@@ -317,7 +326,7 @@ static void drain(struct model *m)
             give_back(m, &m->held[i]);
         }
     }
-    (void)snprintf(old, sizeof(old), m->page == 0 ? "" : "p%06u", m->page); /* fits */
+    cursor_of(m->page, old, sizeof(old));
     kit_last_page(&m->k, m->shard, old);
     for (;;) {
         struct held h;
