@@ -89,12 +89,13 @@ void xf_parts_encode(const struct xf_store_part *parts, size_t n, struct xf_buf 
     }
 }
 
-enum xf_code xf_parts_decode(struct xf_str bytes,
-                             struct xf_arena *arena,
-                             struct xf_store_part *out,
-                             size_t max,
-                             size_t *n,
-                             struct xf_err *err)
+void xf_part_list_init(struct xf_part_list *l, struct xf_arena *arena, size_t max)
+{
+    *l = (struct xf_part_list){.max = max, .arena = arena};
+    l->at = xf_arena_calloc(arena, max, sizeof(*l->at));
+}
+
+enum xf_code xf_parts_decode(struct xf_str bytes, struct xf_part_list *out, struct xf_err *err)
 {
     struct xf_unpack u;
 
@@ -102,17 +103,17 @@ enum xf_code xf_parts_decode(struct xf_str bytes,
         return XF_OK;
     }
     xf_unpack_init(&u, bytes);
-    size_t count = (size_t)xf_unpack_u64(&u, max - *n);
+    size_t count = (size_t)xf_unpack_u64(&u, out->max - out->n);
     for (size_t i = 0; i < count && !u.bad; i++) {
-        struct xf_store_part *p = &out[*n + i];
+        struct xf_store_part *p = &out->at[out->n + i];
         p->part_no = (uint32_t)xf_unpack_u64(&u, XF_STORE_PARTS_MAX);
-        p->etag = xf_unpack_etag(&u, arena);
-        p->checksum = xf_arena_dup(arena, xf_unpack_str(&u, CHECKSUM_MAX));
+        p->etag = xf_unpack_etag(&u, out->arena);
+        p->checksum = xf_arena_dup(out->arena, xf_unpack_str(&u, CHECKSUM_MAX));
         p->through_bytes = xf_unpack_u64(&u, UINT64_MAX);
     }
     if (!xf_unpack_is_done(&u)) {
         return XF_FAIL(err, XF_E_CORRUPT, "a stored list of parts is damaged");
     }
-    *n += count;
+    out->n += count;
     return XF_OK;
 }

@@ -25,12 +25,16 @@ xf_zip_unpack(struct xf_zip *z, struct xf_str packed, struct xf_buf *out, struct
 
 /** Parts by ascending number, as bytes (not compressed: etags do not shrink). */
 void xf_parts_encode(const struct xf_store_part *parts, size_t n, struct xf_buf *out);
-/** Append to `out` (grown in the arena by the caller: room for `max`). XF_E_CORRUPT. */
-XF_MUST_CHECK enum xf_code xf_parts_decode(struct xf_str bytes,
-                                           struct xf_arena *arena,
-                                           struct xf_store_part *out,
-                                           size_t max,
-                                           size_t *n,
-                                           struct xf_err *err);
+/* Room for `max` parts, of which n are there; their strings live in the arena. */
+struct xf_part_list {
+    struct xf_store_part *at;
+    size_t n;
+    size_t max;
+    struct xf_arena *arena;
+};
+void xf_part_list_init(struct xf_part_list *l, struct xf_arena *arena, size_t max);
+/** Append. XF_E_CORRUPT: damaged, or more than there is room for. */
+XF_MUST_CHECK enum xf_code
+xf_parts_decode(struct xf_str bytes, struct xf_part_list *out, struct xf_err *err);
 
 #endif

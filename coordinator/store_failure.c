@@ -217,7 +217,7 @@ static enum xf_code requeue(struct retry *r, struct xf_err *err)
 
 static enum xf_code check_job(struct xf_work *w, const struct xf_in_retry *in, struct xf_err *err)
 {
-    struct xf_job_brief job;
+    struct xf_job_brief job = {.id = 0};
 
     XF_TRY(xf_job_brief(w, in->job, &job, err));
     if (job.stop != 0) {

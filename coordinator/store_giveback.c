@@ -129,8 +129,8 @@ static enum xf_code died_too_often(struct xf_work *w,
 static enum xf_code
 is_unwanted(struct xf_work *w, const struct xf_task *t, bool *unwanted, struct xf_err *err)
 {
-    struct xf_job_brief job;
-    struct xf_upload u;
+    struct xf_job_brief job = {.id = 0};
+    struct xf_upload u = {.id = 0};
 
     *unwanted = false;
     if (t->kind == XF_TASK_ABORT) {
@@ -175,7 +175,7 @@ static enum xf_code end_attempt(struct xf_work *w,
 enum xf_code xf_do_give_back(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
 {
     const struct xf_in_give_back *in = &op->in.give_back;
-    struct xf_task t;
+    struct xf_task t = {.id = 0};
 
     if (in->how < XF_HOW_DRAINED || in->how >= XF_HOW_N || in->how == XF_HOW_ENDED ||
         in->delay_ms < 0) {

@@ -64,7 +64,7 @@ void xf_store_run(struct xf_work *w, struct xf_store_op *op);
 void xf_store_ended(struct xf_store *s, struct xf_store_op *op);
 
 /* ---- store_writer.c ---- */
-void xf_store_writer_run(void *store);
+void xf_store_writer_run(void *arg); /* struct xf_store */
 /* ---- store_open.c ---- */
 /** Directory, lock, checks, migration and both connections. */
 XF_MUST_CHECK enum xf_code

@@ -200,7 +200,7 @@ enum xf_code xf_do_job_create(struct xf_work *w, struct xf_store_op *op, struct 
 enum xf_code xf_do_job_state(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
 {
     const struct xf_in_job_state *in = &op->in.job_state;
-    struct xf_job_brief job;
+    struct xf_job_brief job = {.id = 0};
     enum xf_job_state to;
 
     XF_TRY(xf_job_brief(w, in->job, &job, err));
@@ -277,7 +277,7 @@ static enum xf_code settle_job(struct xf_work *w, int64_t job, struct xf_err *er
 enum xf_code xf_do_job_stop(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
 {
     const struct xf_in_job_stop *in = &op->in.job_stop;
-    struct xf_job_brief job;
+    struct xf_job_brief job = {.id = 0};
 
     if (in->end != XF_JOB_CANCELLED && in->end != XF_JOB_FAILED) {
         return XF_FAIL(err, XF_E_INVAL, "a job is stopped to be cancelled or failed");
@@ -341,7 +341,7 @@ static enum xf_code check_idle(struct xf_work *w, int64_t job, bool stopped, str
 enum xf_code xf_do_job_finish(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
 {
     const struct xf_in_job_finish *in = &op->in.job_finish;
-    struct xf_job_brief job;
+    struct xf_job_brief job = {.id = 0};
     int64_t bad = 0;
 
     XF_TRY(check_len(in->reason, 0, TEXT_MAX, "reason", err));

@@ -53,17 +53,14 @@ give_upload(struct grant *g, const struct xf_task *t, struct xf_lease_task *out,
 }
 
 static enum xf_code
-give_parts(struct grant *g, const struct xf_task *t, struct xf_lease_task *out, struct xf_err *err)
+give_parts(struct grant *g, const struct xf_task *t, struct xf_part_list *list, struct xf_err *err)
 {
     struct xf_work *w = g->w;
-    size_t max = t->kind == XF_TASK_PARTS ? t->last_part - t->first_part + 1 : out->upload->n_parts;
-    struct xf_store_part *parts = xf_arena_calloc(&g->op->out_arena, max, sizeof(*parts));
     XF_AUTO_STMT *st = NULL;
     bool more;
 
-    out->parts = parts;
     if (t->kind == XF_TASK_PARTS) {
-        return xf_task_parts(w, t->id, &g->op->out_arena, parts, max, &out->n_parts, err);
+        return xf_task_parts(w, t->id, list, err);
     }
     XF_TRY(
         xf_sql_start(&w->sql,
@@ -78,16 +75,15 @@ give_parts(struct grant *g, const struct xf_task *t, struct xf_lease_task *out, 
         if (!more) {
             break;
         }
-        XF_TRY(
-            xf_task_parts(w, xf_sql_i64(st, 0), &g->op->out_arena, parts, max, &out->n_parts, err));
+        XF_TRY(xf_task_parts(w, xf_sql_i64(st, 0), list, err));
     }
-    if (out->n_parts != out->upload->n_parts) {
+    if (list->n != list->max) {
         return XF_FAIL(err,
                        XF_E_CORRUPT,
-                       "upload %lld has %zu of its %u parts",
+                       "upload %lld has %zu of its %zu parts",
                        (long long)t->upload,
-                       out->n_parts,
-                       out->upload->n_parts);
+                       list->n,
+                       list->max);
     }
     return XF_OK;
 }
@@ -117,7 +113,14 @@ fill(struct grant *g, const struct xf_task *t, struct xf_lease_task *out, struct
     }
     XF_TRY(give_upload(g, t, out, err));
     if (t->kind == XF_TASK_PARTS || t->kind == XF_TASK_CLOSE) {
-        XF_TRY(give_parts(g, t, out, err));
+        struct xf_part_list list;
+        xf_part_list_init(&list,
+                          &g->op->out_arena,
+                          t->kind == XF_TASK_PARTS ? t->last_part - t->first_part + 1
+                                                   : out->upload->n_parts);
+        XF_TRY(give_parts(g, t, &list, err));
+        out->parts = list.at;
+        out->n_parts = list.n;
     }
     return XF_OK;
 }
@@ -188,7 +191,7 @@ static enum xf_code candidates(
 static enum xf_code serve(struct grant *g, const struct xf_lease_ask *given, struct xf_err *err)
 {
     struct xf_lease_ask ask = *given;
-    struct xf_job_brief job;
+    struct xf_job_brief job = {.id = 0};
     int64_t ids[TASKS_MAX];
     uint64_t objects = 0;
     uint64_t bytes = 0;
@@ -203,7 +206,7 @@ static enum xf_code serve(struct grant *g, const struct xf_lease_ask *given, str
     }
     XF_TRY(candidates(g->w, &ask, ids, &n, err));
     for (size_t i = 0; i < n && g->op->out.lease.n_tasks < g->room; i++) {
-        struct xf_task t;
+        struct xf_task t = {.id = 0};
         XF_TRY(xf_task_load(g->w, ids[i], &t, err));
         objects += objects_of(&t);
         bytes += t.bytes;

@@ -112,7 +112,7 @@ add_batch(struct xf_work *w, struct shard *s, struct xf_str raw, struct xf_err *
 enum xf_code xf_do_page_commit(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
 {
     const struct xf_in_page_commit *in = &op->in.page_commit;
-    struct xf_job_brief job;
+    struct xf_job_brief job = {.id = 0};
     struct shard s = {.add = {.keys_returned = (int64_t)in->keys_returned,
                               .list_requests = (int64_t)in->list_requests}};
 

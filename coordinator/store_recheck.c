@@ -42,7 +42,7 @@ seed(struct xf_work *w, struct xf_task *recheck, const struct xf_result_set *of,
 
 static enum xf_code make(struct xf_work *w, int64_t batch, bool *made, struct xf_err *err)
 {
-    struct xf_task t;
+    struct xf_task t = {.id = 0};
     struct xf_manifest loaded;
     struct xf_result_set of;
     uint32_t n = 0;
@@ -141,7 +141,7 @@ static enum xf_code mark_halves(struct xf_work *w, int64_t batch, bool *made, st
 enum xf_code
 xf_recheck_mark(struct xf_work *w, const struct xf_task *t, bool *made, struct xf_err *err)
 {
-    struct xf_job_brief job;
+    struct xf_job_brief job = {.id = 0};
 
     XF_TRY(xf_job_brief(w, t->job, &job, err));
     if (xf_job_state_is_end(job.state)) {
@@ -168,7 +168,7 @@ xf_recheck_mark(struct xf_work *w, const struct xf_task *t, bool *made, struct x
 enum xf_code
 xf_recheck_after(struct xf_work *w, const struct xf_task *t, bool *made, struct xf_err *err)
 {
-    struct xf_job_brief job;
+    struct xf_job_brief job = {.id = 0};
 
     *made = false;
     if (!t->recheck) {
@@ -252,7 +252,7 @@ enum xf_code xf_recheck_fold(struct xf_work *w,
 
 enum xf_code xf_do_recheck(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
 {
-    struct xf_task t;
+    struct xf_task t = {.id = 0};
 
     XF_TRY(xf_task_load(w, op->in.recheck.task, &t, err));
     if (t.upload != 0) {

@@ -112,15 +112,15 @@ static enum xf_code merge_parts(struct xf_work *w,
     size_t max = t->last_part - t->first_part + 1;
     const struct xf_store_part **slots =
         xf_arena_calloc(&arena, max, sizeof(struct xf_store_part *));
-    struct xf_store_part *old = xf_arena_calloc(&arena, max, sizeof(*old));
+    struct xf_part_list old;
     struct xf_store_part *all = xf_arena_calloc(&arena, max, sizeof(*all));
-    size_t n_old = 0;
     size_t n = 0;
 
-    XF_TRY(xf_task_parts(w, t->id, &arena, old, max, &n_old, err));
-    for (size_t i = 0; i < n_old; i++) {
-        XF_ASSERT(old[i].part_no >= t->first_part && old[i].part_no <= t->last_part);
-        slots[old[i].part_no - t->first_part] = &old[i];
+    xf_part_list_init(&old, &arena, max);
+    XF_TRY(xf_task_parts(w, t->id, &old, err));
+    for (size_t i = 0; i < old.n; i++) {
+        XF_ASSERT(old.at[i].part_no >= t->first_part && old.at[i].part_no <= t->last_part);
+        slots[old.at[i].part_no - t->first_part] = &old.at[i];
     }
     for (size_t i = 0; i < in->n_parts; i++) {
         const struct xf_store_part *p = &in->parts[i];
@@ -138,7 +138,7 @@ static enum xf_code merge_parts(struct xf_work *w,
             all[n++] = *slots[i];
         }
     }
-    if (n == n_old) {
+    if (n == old.n) {
         return XF_OK;
     }
     xf_buf_reset(&w->raw2);
@@ -150,7 +150,7 @@ static enum xf_code merge_parts(struct xf_work *w,
                       "ib",
                       t->id,
                       xf_zip_pack(w->zip, xf_buf_view(&w->raw2))));
-    t->progress += (uint32_t)(n - n_old);
+    t->progress += (uint32_t)(n - old.n);
     t->parts_done = (uint32_t)n;
     t->deaths = 0;
     return xf_sql_run(&w->sql,
@@ -171,7 +171,7 @@ close_when_all(struct xf_work *w, const struct xf_task *t, bool *all_in, struct 
                             .source_no = t->source_no,
                             .kind = XF_TASK_CLOSE,
                             .upload = t->upload};
-    struct xf_upload u;
+    struct xf_upload u = {.id = 0};
     int64_t parts;
 
     XF_TRY(xf_upload_load(w, t->upload, &u, err));
@@ -249,7 +249,7 @@ enum xf_code xf_do_checkpoint(struct xf_work *w, struct xf_store_op *op, struct 
     const struct xf_in_checkpoint *in = &op->in.checkpoint;
     struct xf_job_delta add = {.throttled = (int64_t)in->throttled,
                                .retries = (int64_t)in->retries};
-    struct xf_task t;
+    struct xf_task t = {.id = 0};
 
     XF_TRY(xf_task_fence(w, &in->fence, &t, err));
     op->out.checkpoint.job = t.job;

@@ -270,14 +270,9 @@ xf_result_put(struct xf_work *w, int64_t task, const struct xf_result_set *set, 
     return put_result(w, task, xf_buf_view(&w->raw2), err);
 }
 
-enum xf_code xf_task_parts(struct xf_work *w,
-                           int64_t task,
-                           struct xf_arena *arena,
-                           struct xf_store_part *out,
-                           size_t max,
-                           size_t *n,
-                           struct xf_err *err)
+enum xf_code
+xf_task_parts(struct xf_work *w, int64_t task, struct xf_part_list *out, struct xf_err *err)
 {
     XF_TRY(xf_result_raw(w, task, err));
-    return xf_parts_decode(xf_buf_view(&w->raw2), arena, out, max, n, err);
+    return xf_parts_decode(xf_buf_view(&w->raw2), out, err);
 }

@@ -188,7 +188,7 @@ static enum xf_code adopt_orphan(struct xf_work *w,
                                  const struct xf_in_upload_opened *in,
                                  struct xf_err *err)
 {
-    struct xf_job_brief job;
+    struct xf_job_brief job = {.id = 0};
     int64_t known;
 
     XF_TRY(xf_sql_number(&w->sql,
@@ -227,8 +227,8 @@ static enum xf_code adopt_orphan(struct xf_work *w,
 enum xf_code xf_do_upload_opened(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
 {
     const struct xf_in_upload_opened *in = &op->in.upload_opened;
-    struct xf_task t;
-    struct xf_upload u;
+    struct xf_task t = {.id = 0};
+    struct xf_upload u = {.id = 0};
 
     XF_TRY(check_layout(in, err));
     XF_TRY(xf_task_fence(w, &in->fence, &t, err));
@@ -264,7 +264,7 @@ static enum xf_code add_failure(struct xf_work *w,
                                 struct xf_err *err)
 {
     XF_AUTO_ARENA arena = {NULL, 0};
-    struct xf_upload_row row;
+    struct xf_upload_row row = {.id = 0};
 
     XF_TRY(xf_upload_row_load(&w->sql, t->upload, &arena, &row, err));
     struct xf_failure_row f = {.job = t->job,
@@ -320,7 +320,7 @@ enum xf_code xf_upload_finish(struct xf_work *w,
                               bool *to_abort,
                               struct xf_err *err)
 {
-    struct xf_upload u;
+    struct xf_upload u = {.id = 0};
 
     XF_TRY(xf_upload_load(w, t->upload, &u, err));
     if (u.outcome == XF_OUTCOME_PENDING) {
@@ -364,7 +364,7 @@ enum xf_code xf_do_upload_end(struct xf_work *w, struct xf_store_op *op, struct 
     const struct xf_in_upload_end *in = &op->in.upload_end;
     struct xf_out_upload_end *out = &op->out.upload_end;
     struct xf_job_delta add = {.throttled = (int64_t)in->throttled};
-    struct xf_task t;
+    struct xf_task t = {.id = 0};
 
     XF_TRY(xf_task_fence(w, &in->fence, &t, err));
     out->job = t.job;
@@ -387,7 +387,7 @@ tell_left(struct xf_work *w, const struct xf_task *t, struct xf_str why, struct 
 {
     XF_AUTO_ARENA arena = {NULL, 0};
     XF_AUTO_BUF text;
-    struct xf_upload_row row;
+    struct xf_upload_row row = {.id = 0};
 
     xf_buf_init(&text, 0);
     XF_TRY(xf_upload_row_load(&w->sql, t->upload, &arena, &row, err));
@@ -403,8 +403,8 @@ tell_left(struct xf_work *w, const struct xf_task *t, struct xf_str why, struct 
 enum xf_code xf_do_abort_done(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
 {
     const struct xf_in_abort_done *in = &op->in.abort_done;
-    struct xf_task t;
-    struct xf_upload u;
+    struct xf_task t = {.id = 0};
+    struct xf_upload u = {.id = 0};
 
     XF_TRY(xf_task_fence(w, &in->fence, &t, err));
     op->out.abort_done.job = t.job;

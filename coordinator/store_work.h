@@ -105,13 +105,8 @@ XF_MUST_CHECK enum xf_code xf_result_load(
 XF_MUST_CHECK enum xf_code
 xf_result_put(struct xf_work *w, int64_t task, const struct xf_result_set *set, struct xf_err *err);
 /** Finished parts of a parts task, appended. */
-XF_MUST_CHECK enum xf_code xf_task_parts(struct xf_work *w,
-                                         int64_t task,
-                                         struct xf_arena *arena,
-                                         struct xf_store_part *out,
-                                         size_t max,
-                                         size_t *n,
-                                         struct xf_err *err);
+XF_MUST_CHECK enum xf_code
+xf_task_parts(struct xf_work *w, int64_t task, struct xf_part_list *out, struct xf_err *err);
 
 /* ---- failures: store_failure.c ---- */
 /** A failed object becomes a row. task and idx, or upload. */

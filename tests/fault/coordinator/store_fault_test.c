@@ -109,7 +109,7 @@ static void verify_page(struct scene *s, const struct xf_job_row *row)
 
 static struct xf_store_op *make_lease(struct scene *s)
 {
-    return kit_lease_op(s->job, "b", 'b', XF_TASK_BIT(XF_TASK_BATCH), 1);
+    return kit_lease_op(s->job, 'b', XF_TASK_BIT(XF_TASK_BATCH), 1);
 }
 
 static void verify_lease(struct scene *s, const struct xf_job_row *row)

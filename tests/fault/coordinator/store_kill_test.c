@@ -180,7 +180,7 @@ static void turn(struct life *l, char instance)
                    &l->held[i], from, to, XF_OUTCOME_COPIED, to == l->held[i].n_objects));
     }
     if (l->n_held + 2 <= HELD_MAX) {
-        submit(l, kit_lease_op(l->job, "agent", instance, XF_TASK_ALL, 2));
+        submit(l, kit_lease_op(l->job, instance, XF_TASK_ALL, 2));
     }
     while (l->waiting > 0) {
         xf_loop_turn(l->k.loop, 1000);

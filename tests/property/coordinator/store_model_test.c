@@ -91,12 +91,11 @@ static void lease(struct model *m, uint32_t kinds)
 {
     struct held got[4];
     char instance = (char)('a' + below(m, AGENTS));
-    char agent[] = {'a', '-', instance, '\0'};
 
     if (m->n_held + 4 > HELD_MAX) {
         return;
     }
-    size_t n = kit_lease(&m->k, m->job, agent, instance, kinds, 1 + below(m, 4), got);
+    size_t n = kit_lease(&m->k, m->job, instance, kinds, 1 + below(m, 4), got);
     for (size_t i = 0; i < n; i++) {
         struct model_task *t = find(m, got[i].task);
         assert_false(t->is_live); /* no task has two live leases */
@@ -330,7 +329,7 @@ static void drain(struct model *m)
     kit_last_page(&m->k, m->shard, old);
     for (;;) {
         struct held h;
-        if (kit_lease(&m->k, m->job, "z", 'z', XF_TASK_ALL, 1, &h) == 0) {
+        if (kit_lease(&m->k, m->job, 'z', XF_TASK_ALL, 1, &h) == 0) {
             break;
         }
         struct model_task *t = find(m, h.task);

@@ -231,10 +231,10 @@ void kit_last_page(struct kit *k, int64_t shard, const char *cursor)
     kit_must(k, op);
 }
 
-struct xf_store_op *
-kit_lease_op(int64_t job, const char *agent, char instance, uint32_t kinds, uint32_t max)
+struct xf_store_op *kit_lease_op(int64_t job, char instance, uint32_t kinds, uint32_t max)
 {
     struct xf_store_op *op = kit_op(XF_OP_LEASE);
+    char agent[] = {'a', '-', instance, '\0'};
     struct xf_lease_ask *ask = xf_store_op_calloc(op, 1, sizeof(*ask));
     unsigned char *who = xf_store_op_calloc(op, XF_STORE_INSTANCE_LEN, 1);
 
@@ -249,15 +249,10 @@ kit_lease_op(int64_t job, const char *agent, char instance, uint32_t kinds, uint
     return op;
 }
 
-size_t kit_lease(struct kit *k,
-                 int64_t job,
-                 const char *agent,
-                 char instance,
-                 uint32_t kinds,
-                 uint32_t max,
-                 struct held *out)
+size_t
+kit_lease(struct kit *k, int64_t job, char instance, uint32_t kinds, uint32_t max, struct held *out)
 {
-    kit_must(k, kit_lease_op(job, agent, instance, kinds, max));
+    kit_must(k, kit_lease_op(job, instance, kinds, max));
     const struct xf_out_lease *l = &k->last.out.lease;
     assert_true(l->n_tasks <= max);
     for (size_t i = 0; i < l->n_tasks; i++) {
@@ -278,9 +273,8 @@ size_t kit_lease(struct kit *k,
 struct held kit_lease_one(struct kit *k, int64_t job, char instance, enum xf_task_kind kind)
 {
     struct held h = {.task = 0};
-    char agent[] = {'a', '-', instance, '\0'};
 
-    assert_int_equal(kit_lease(k, job, agent, instance, XF_TASK_BIT(kind), 1, &h), 1);
+    assert_int_equal(kit_lease(k, job, instance, XF_TASK_BIT(kind), 1, &h), 1);
     assert_int_equal(h.kind, kind);
     return h;
 }

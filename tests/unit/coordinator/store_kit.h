@@ -71,16 +71,10 @@ enum xf_code kit_page(struct kit *k,
 /* Closes the shard's listing. */
 void kit_last_page(struct kit *k, int64_t shard, const char *cursor);
 
-struct xf_store_op *
-kit_lease_op(int64_t job, const char *agent, char instance, uint32_t kinds, uint32_t max);
-/* Leases up to max tasks; gives how many, their data in out. */
-size_t kit_lease(struct kit *k,
-                 int64_t job,
-                 const char *agent,
-                 char instance,
-                 uint32_t kinds,
-                 uint32_t max,
-                 struct held *out);
+struct xf_store_op *kit_lease_op(int64_t job, char instance, uint32_t kinds, uint32_t max);
+/* Leases up to max tasks for agent "a-<instance>"; gives how many, their data in out. */
+size_t kit_lease(
+    struct kit *k, int64_t job, char instance, uint32_t kinds, uint32_t max, struct held *out);
 /* Exactly one task of that kind. */
 struct held kit_lease_one(struct kit *k, int64_t job, char instance, enum xf_task_kind kind);
 

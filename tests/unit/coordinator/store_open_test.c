@@ -262,6 +262,11 @@ static void a_check_reads_a_store_in_use(void **state)
     assert_int_equal(kit_row(k, 1).n.listed, 1503);
 }
 
+static const char insert_failure[] =
+    "INSERT INTO failure(job, pass, task, idx, upload, source_no, key, size, etag, mtime_ms,"
+    " storage_class, version_id, attempts, code, flags, http_status, s3_code, message, retryable,"
+    " first_ms, last_ms, state) VALUES(1,1,1,0,0,0,'',0,'',0,'','',0,1,0,0,'','',0,0,0,1)";
+
 static void a_check_finds_what_is_wrong(void **state)
 {
     static const char *const faults[] = {
@@ -278,10 +283,7 @@ static void a_check_finds_what_is_wrong(void **state)
         "UPDATE upload SET outcome = 1",
         "UPDATE task SET n_copied = 1 WHERE kind = 1 AND state = 1",
         "UPDATE result SET body = zeroblob(20)",
-        "INSERT INTO failure(job, pass, task, idx, upload, source_no, key, size, etag, mtime_ms,"
-        " storage_class, version_id, attempts, code, flags, http_status, s3_code, message,"
-        " retryable, first_ms, last_ms, state) VALUES(1,1,1,0,0,0,'',0,'',0,'','',0,1,0,0,'','',0,"
-        "0,0,1)",
+        insert_failure,
     };
     struct kit *k = *state;
     struct xf_buf clean;

@@ -121,11 +121,11 @@ static void a_lease_gives_each_task_once(void **state)
     assert_int_equal(kit_page(k, shard, "", "c1", 5, 0), XF_OK);
     assert_int_equal(kit_page(k, shard, "c1", "c2", 5, 0), XF_OK);
     assert_int_equal(kit_page(k, shard, "c2", "c3", 5, 0), XF_OK);
-    assert_int_equal(kit_lease(k, job, "a", 'a', XF_TASK_ALL, 2, a), 2);
-    assert_int_equal(kit_lease(k, job, "b", 'b', XF_TASK_ALL, 4, b), 1);
+    assert_int_equal(kit_lease(k, job, 'a', XF_TASK_ALL, 2, a), 2);
+    assert_int_equal(kit_lease(k, job, 'b', XF_TASK_ALL, 4, b), 1);
     assert_int_not_equal(a[0].task, b[0].task);
     assert_int_not_equal(a[1].task, b[0].task);
-    assert_int_equal(kit_lease(k, job, "b", 'b', XF_TASK_ALL, 4, b), 0);
+    assert_int_equal(kit_lease(k, job, 'b', XF_TASK_ALL, 4, b), 0);
     struct xf_job_row row = kit_row(k, job);
     assert_int_equal(row.n.in_flight, 15);
     assert_int_equal(row.n.pending, 0);
@@ -142,13 +142,13 @@ static void a_lease_stops_at_its_limits_but_gives_one(void **state)
     assert_int_equal(kit_page(k, shard, "", "c1", 5, 0), XF_OK);
     assert_int_equal(kit_page(k, shard, "c1", "c2", 5, 0), XF_OK);
     assert_int_equal(kit_page(k, shard, "c2", "c3", 5, 0), XF_OK);
-    op = kit_lease_op(job, "a", 'a', XF_TASK_ALL, 10);
+    op = kit_lease_op(job, 'a', XF_TASK_ALL, 10);
     struct xf_lease_ask small = op->in.lease.asks[0];
     small.max_objects = 9;
     op->in.lease.asks = &small;
     kit_must(k, op);
     assert_int_equal(k->last.out.lease.n_tasks, 1);
-    op = kit_lease_op(job, "a", 'a', XF_TASK_ALL, 10);
+    op = kit_lease_op(job, 'a', XF_TASK_ALL, 10);
     small.max_objects = 1;
     op->in.lease.asks = &small;
     kit_must(k, op);
@@ -165,7 +165,7 @@ static void a_paused_job_gives_no_task(void **state)
     op->in.job_state =
         (struct xf_in_job_state){.job = job, .from = XF_TO(XF_JOB_RUNNING), .to = XF_JOB_PAUSED};
     kit_must(k, op);
-    assert_int_equal(kit_lease(k, job, "a", 'a', XF_TASK_ALL, 4, &h), 0);
+    assert_int_equal(kit_lease(k, job, 'a', XF_TASK_ALL, 4, &h), 0);
     op = kit_op(XF_OP_JOB_STATE);
     op->in.job_state =
         (struct xf_in_job_state){.job = job, .from = XF_TO(XF_JOB_RUNNING), .to = XF_JOB_PAUSED};
@@ -287,7 +287,7 @@ static void a_lease_given_again_carries_what_was_reported(void **state)
     assert_int_equal(kit_checkpoint(k, &a, 1, 3, XF_OUTCOME_COPIED, false), XF_OK);
     assert_int_equal(kit_give_back(k, &a, XF_HOW_DRAINED), XF_OK);
     assert_int_equal(kit_give_back(k, &a, XF_HOW_DRAINED), XF_OK); /* sent twice */
-    kit_must(k, kit_lease_op(job, "b", 'b', XF_TASK_ALL, 1));
+    kit_must(k, kit_lease_op(job, 'b', XF_TASK_ALL, 1));
     const struct xf_lease_task *t = &k->last.out.lease.tasks[0];
     assert_int_equal(xf_result_set_decode(t->result, 5, &set, &err), XF_OK);
     for (uint32_t i = 0; i < 5; i++) {
@@ -312,9 +312,9 @@ static void a_task_given_back_waits_its_delay(void **state)
 
     op->in.give_back.delay_ms = 5000;
     kit_must(k, op);
-    assert_int_equal(kit_lease(k, job, "b", 'b', XF_TASK_ALL, 1, &b), 0);
+    assert_int_equal(kit_lease(k, job, 'b', XF_TASK_ALL, 1, &b), 0);
     xf_fakeclock_advance(&k->clock, 5000);
-    assert_int_equal(kit_lease(k, job, "b", 'b', XF_TASK_ALL, 1, &b), 1);
+    assert_int_equal(kit_lease(k, job, 'b', XF_TASK_ALL, 1, &b), 1);
 }
 
 /* Die with what there is until nothing is ready any more. */
@@ -323,7 +323,7 @@ static unsigned die_with_everything(struct kit *k, int64_t job)
     unsigned deaths = 0;
     struct held h;
 
-    while (kit_lease(k, job, "a", 'a', XF_TASK_ALL & ~XF_TASK_BIT(XF_TASK_ABORT), 1, &h) == 1) {
+    while (kit_lease(k, job, 'a', XF_TASK_ALL & ~XF_TASK_BIT(XF_TASK_ABORT), 1, &h) == 1) {
         assert_int_equal(kit_give_back(k, &h, XF_HOW_EXPIRED), XF_OK);
         assert_true(++deaths < 1000);
     }
@@ -382,14 +382,14 @@ static void a_late_report_on_a_split_batch_checks_its_halves(void **state)
     kit_check(k);
     assert_int_equal(kit_checkpoint(k, &first, 2, 4, XF_OUTCOME_COPIED, false), XF_E_STALE);
     struct held half[2];
-    assert_int_equal(kit_lease(k, job, "b", 'b', XF_TASK_BIT(XF_TASK_BATCH), 2, half), 2);
+    assert_int_equal(kit_lease(k, job, 'b', XF_TASK_BIT(XF_TASK_BATCH), 2, half), 2);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(kit_checkpoint(k, &half[i], 0, half[i].n_objects, XF_OUTCOME_COPIED, true),
                          XF_OK);
         assert_true(k->last.out.checkpoint.rechecked);
     }
     struct held r[4];
-    assert_int_equal(kit_lease(k, job, "b", 'b', XF_TASK_BIT(XF_TASK_RECHECK), 4, r), 3);
+    assert_int_equal(kit_lease(k, job, 'b', XF_TASK_BIT(XF_TASK_RECHECK), 4, r), 3);
     assert_int_equal(r[0].n_objects, 4); /* of the original, of which one object is its own */
     assert_int_equal(kit_checkpoint(k, &r[0], 0, 1, XF_OUTCOME_SKIPPED, true), XF_OK);
     kit_check(k);
@@ -415,7 +415,7 @@ static void failures_are_tried_again_in_a_pass_of_their_own(void **state)
     assert_int_equal(row.pass_no, 2);
     kit_check(k);
     struct held b[8];
-    size_t n = kit_lease(k, job, "a", 'a', XF_TASK_BIT(XF_TASK_BATCH), 8, b);
+    size_t n = kit_lease(k, job, 'a', XF_TASK_BIT(XF_TASK_BATCH), 8, b);
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(kit_checkpoint(k, &b[i], 0, b[i].n_objects, XF_OUTCOME_FAILED, true),
                          XF_OK);
@@ -529,7 +529,7 @@ static void a_stopped_job_keeps_what_is_done_and_gives_out_nothing(void **state)
     assert_int_equal(kit_finish(k, job, XF_JOB_CANCELLED), XF_E_BUSY);
     assert_int_equal(kit_give_back(k, &h, XF_HOW_STOPPED), XF_OK);
     struct held none;
-    assert_int_equal(kit_lease(k, job, "a", 'a', XF_TASK_ALL, 1, &none), 0);
+    assert_int_equal(kit_lease(k, job, 'a', XF_TASK_ALL, 1, &none), 0);
     assert_int_equal(kit_finish(k, job, XF_JOB_COMPLETED), XF_E_INVAL);
     assert_int_equal(kit_finish(k, job, XF_JOB_CANCELLED), XF_OK);
     struct xf_job_row row = kit_row(k, job);

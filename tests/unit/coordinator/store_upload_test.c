@@ -65,7 +65,7 @@ static void c055_the_intent_is_committed_with_the_lease_of_the_open(void **state
 
     assert_int_equal(live(k, job)->state, XF_UPLOAD_PLANNED);
     assert_int_equal(live(k, job)->intent_ms, 0);
-    kit_must(k, kit_lease_op(job, "a", 'a', XF_TASK_ALL, 1));
+    kit_must(k, kit_lease_op(job, 'a', XF_TASK_ALL, 1));
     const struct xf_upload_row *u = k->last.out.lease.tasks[0].upload;
     assert_int_equal(u->state, XF_UPLOAD_CREATING);
     assert_int_equal(u->intent_ms, xf_clock_wall_ms(&k->clock.clock));
@@ -91,7 +91,7 @@ static void an_upload_goes_from_open_over_parts_to_close(void **state)
     assert_int_equal(kit_row(k, job).n.pending, 1);
     assert_int_equal(kit_row(k, job).tasks_ready, 3);
     struct held p[3];
-    assert_int_equal(kit_lease(k, job, "b", 'b', XF_TASK_ALL, 3, p), 3);
+    assert_int_equal(kit_lease(k, job, 'b', XF_TASK_ALL, 3, p), 3);
     assert_int_equal(kit_row(k, job).n.in_flight, 1); /* one object, three tasks */
     assert_int_equal(p[2].first_part, 17);
     assert_int_equal(p[2].last_part, 20);
@@ -100,7 +100,7 @@ static void an_upload_goes_from_open_over_parts_to_close(void **state)
         assert_int_equal(kit_parts(k, &p[i], p[i].first_part, p[i].last_part + 1, true), XF_OK);
     }
     assert_int_equal(kit_row(k, job).n.bytes_through, 60);
-    kit_must(k, kit_lease_op(job, "b", 'b', XF_TASK_ALL, 1));
+    kit_must(k, kit_lease_op(job, 'b', XF_TASK_ALL, 1));
     const struct xf_lease_task *t = &k->last.out.lease.tasks[0];
     assert_int_equal(t->kind, XF_TASK_CLOSE);
     assert_int_equal(t->n_parts, 20);
@@ -131,7 +131,7 @@ static void another_agent_goes_on_after_the_finished_parts(void **state)
     assert_int_equal(kit_parts(k, &p, 1, 1, true), XF_E_INVAL); /* five are missing */
     assert_int_equal(kit_parts(k, &p, 9, 10, false), XF_E_INVAL);
     assert_int_equal(kit_give_back(k, &p, XF_HOW_LOST), XF_OK);
-    kit_must(k, kit_lease_op(job, "b", 'b', XF_TASK_ALL, 1));
+    kit_must(k, kit_lease_op(job, 'b', XF_TASK_ALL, 1));
     const struct xf_lease_task *t = &k->last.out.lease.tasks[0];
     assert_int_equal(t->n_parts, 3);
     assert_int_equal(t->parts[0].part_no, 3);
@@ -154,7 +154,7 @@ static void an_upload_of_10000_parts_is_1250_tasks(void **state)
     assert_int_equal(kit_opened(k, &o, "id-1", 10000), XF_OK);
     assert_int_equal(kit_row(k, job).tasks_ready, 1250);
     finish_parts(k, job, 10000);
-    kit_must(k, kit_lease_op(job, "b", 'b', XF_TASK_ALL, 1));
+    kit_must(k, kit_lease_op(job, 'b', XF_TASK_ALL, 1));
     assert_int_equal(k->last.out.lease.tasks[0].n_parts, 10000);
 }
 
@@ -194,7 +194,7 @@ static void an_upload_that_fails_is_aborted_when_its_tasks_have_ended(void **sta
     x = kit_lease_one(k, job, 'a', XF_TASK_ABORT);
     assert_int_equal(kit_abort_done(k, &x), XF_OK);
     assert_int_equal(kit_abort_done(k, &x), XF_OK); /* sent twice */
-    assert_int_equal(kit_lease(k, job, "a", 'a', XF_TASK_ALL, 1, &none), 0);
+    assert_int_equal(kit_lease(k, job, 'a', XF_TASK_ALL, 1, &none), 0);
     assert_null(live(k, job));
     assert_int_equal(kit_finish(k, job, XF_JOB_COMPLETED_WITH_FAILURES), XF_OK);
 }
@@ -277,7 +277,7 @@ static void c092_an_upload_id_of_a_lost_lease_is_aborted(void **state)
     kit_check(k);
     assert_int_equal(kit_opened(k, &b, "good", 8), XF_OK);
     assert_int_equal(kit_opened(k, &a, "good", 8), XF_E_STALE); /* the present one is not hurt */
-    kit_must(k, kit_lease_op(job, "a", 'a', XF_TASK_BIT(XF_TASK_ABORT), 4));
+    kit_must(k, kit_lease_op(job, 'a', XF_TASK_BIT(XF_TASK_ABORT), 4));
     assert_int_equal(k->last.out.lease.n_tasks, 1);
     const struct xf_lease_task *t = &k->last.out.lease.tasks[0];
     assert_true(xf_str_eq_c(t->upload->upload_id, "late"));
@@ -302,7 +302,7 @@ static void c055_a_stop_aborts_what_may_be_open(void **state)
     struct held none;
 
     /* planned | creating, leased | creating, given back | open with a leased part task | closing */
-    assert_int_equal(kit_lease(k, job, "a", 'a', XF_TASK_BIT(XF_TASK_OPEN), 4, o), 4);
+    assert_int_equal(kit_lease(k, job, 'a', XF_TASK_BIT(XF_TASK_OPEN), 4, o), 4);
     assert_int_equal(kit_opened(k, &o[2], "id-2", 8), XF_OK);
     assert_int_equal(kit_opened(k, &o[3], "id-3", 8), XF_OK);
     struct held p = kit_lease_one(k, job, 'a', XF_TASK_PARTS);
@@ -312,18 +312,18 @@ static void c055_a_stop_aborts_what_may_be_open(void **state)
     assert_int_equal(kit_stop(k, job), XF_OK);
     kit_check(k);
     struct held x[5];
-    assert_int_equal(kit_lease(k, job, "b", 'b', XF_TASK_ALL, 5, x), 2);
+    assert_int_equal(kit_lease(k, job, 'b', XF_TASK_ALL, 5, x), 2);
     assert_int_equal(x[0].kind, XF_TASK_ABORT);
     assert_int_equal(kit_opened(k, &o[0], "id-0", 8), XF_OK); /* the reply was on its way */
     assert_int_equal(k->last.out.upload_opened.n_tasks, 0);
     assert_int_equal(kit_give_back(k, &q, XF_HOW_STOPPED), XF_OK);
-    assert_int_equal(kit_lease(k, job, "b", 'b', XF_TASK_ALL, 5, x + 2), 2);
+    assert_int_equal(kit_lease(k, job, 'b', XF_TASK_ALL, 5, x + 2), 2);
     kit_check(k);
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(kit_finish(k, job, XF_JOB_CANCELLED), XF_E_BUSY);
         assert_int_equal(kit_abort_done(k, &x[i]), XF_OK);
     }
-    assert_int_equal(kit_lease(k, job, "b", 'b', XF_TASK_ALL, 1, &none), 0);
+    assert_int_equal(kit_lease(k, job, 'b', XF_TASK_ALL, 1, &none), 0);
     assert_int_equal(kit_finish(k, job, XF_JOB_CANCELLED), XF_OK);
     assert_int_equal(kit_row(k, job).n.pending, 5);
 }
@@ -357,7 +357,7 @@ static void uploads_end_before_others_begin(void **state)
 
     for (int round = 0; round < 3; round++) {
         for (size_t i = 0; i < 3; i++) {
-            assert_int_equal(kit_lease(k, job, "a", 'a', XF_TASK_ALL, 1, &h), 1);
+            assert_int_equal(kit_lease(k, job, 'a', XF_TASK_ALL, 1, &h), 1);
             assert_int_equal(h.kind, order[i]);
             if (i == 0) {
                 assert_int_equal(kit_opened(k, &h, "id", 8), XF_OK);
