@@ -33,23 +33,11 @@ const char *xf_s3_op_name(enum xf_s3_op op)
 
 /* ---- requests ---- */
 
-static struct xf_s3_req *req_new(struct xf_s3 *s3)
-{
-    struct xf_s3_req *req;
-
-    if (!xf_list_is_empty(&s3->idle)) {
-        s3->n_idle--;
-        return XF_CONTAINER_OF(xf_list_pop_front(&s3->idle), struct xf_s3_req, node);
-    }
-    req = xf_xcalloc(1, sizeof(*req));
-    req->s3 = s3;
-    xf_list_init(&req->node);
-    return req;
-}
-
 static void req_free(struct xf_s3_req *req)
 {
     xf_arena_fini(&req->arena);
+    xf_xfree(req->headers);
+    xf_xfree(req->lines);
     xf_buf_fini(&req->name);
     xf_buf_fini(&req->path);
     xf_buf_fini(&req->host);
@@ -67,6 +55,7 @@ static void req_free(struct xf_s3_req *req)
 /* Nothing of the old operation stays but its memory. */
 static void req_clear(struct xf_s3_req *req)
 {
+    xf_client_reply_drop(req);
     xf_arena_fini(&req->arena);
     xf_creds_unref(req->creds);
     req->creds = NULL;
@@ -96,6 +85,21 @@ static void req_clear(struct xf_s3_req *req)
     req->cancelled = false;
 }
 
+static struct xf_s3_req *req_new(struct xf_s3 *s3)
+{
+    struct xf_s3_req *req;
+
+    if (!xf_list_is_empty(&s3->idle)) {
+        s3->n_idle--;
+        return XF_CONTAINER_OF(xf_list_pop_front(&s3->idle), struct xf_s3_req, node);
+    }
+    req = xf_xcalloc(1, sizeof(*req));
+    req->s3 = s3;
+    xf_list_init(&req->node);
+    req_clear(req);
+    return req;
+}
+
 struct xf_s3_req *xf_client_req(struct xf_s3 *s3,
                                 enum xf_s3_op op,
                                 const char *method,
@@ -105,7 +109,6 @@ struct xf_s3_req *xf_client_req(struct xf_s3 *s3,
 {
     struct xf_s3_req *req = req_new(s3);
 
-    req_clear(req);
     req->op = op;
     req->method = method;
     req->kind = kind;
@@ -144,7 +147,7 @@ void xf_client_target(struct xf_s3_req *req, struct xf_str bucket, struct xf_str
 
 void xf_client_query(struct xf_s3_req *req, const char *name, struct xf_str value)
 {
-    XF_ASSERT(req->n_query < XF_CLIENT_PAIRS_MAX);
+    XF_ASSERT(req->n_query < XF_CLIENT_QUERY_MAX);
     req->query[req->n_query++] = (struct xf_sigv4_pair){
         .name = xf_str_c(name),
         .value = value.len > 0 ? xf_arena_dup(&req->arena, value) : XF_STR_EMPTY,
@@ -161,7 +164,7 @@ static struct xf_str number(struct xf_s3_req *req, uint64_t value)
 
 void xf_client_query_u64(struct xf_s3_req *req, const char *name, uint64_t value)
 {
-    XF_ASSERT(req->n_query < XF_CLIENT_PAIRS_MAX);
+    XF_ASSERT(req->n_query < XF_CLIENT_QUERY_MAX);
     req->query[req->n_query++] =
         (struct xf_sigv4_pair){.name = xf_str_c(name), .value = number(req, value)};
 }
@@ -176,9 +179,13 @@ void xf_client_header(struct xf_s3_req *req, const char *name, struct xf_str val
             return;
         }
     }
-    if (req->n_headers >= XF_CLIENT_PAIRS_MAX - 8) { /* signing adds a few */
+    if (req->n_headers >= XF_CLIENT_HEADERS_MAX - 8) { /* signing adds a few */
         xf_client_refuse(req, "too many headers");
         return;
+    }
+    if (req->n_headers == req->cap_headers) {
+        req->cap_headers = req->cap_headers == 0 ? 8 : req->cap_headers * 2;
+        req->headers = xf_xrealloc(req->headers, req->cap_headers, sizeof(req->headers[0]));
     }
     req->headers[req->n_headers++] = (struct xf_sigv4_pair){
         .name = xf_str_c(name),
@@ -251,7 +258,7 @@ static enum xf_code payload_of(struct xf_s3_req *req,
 }
 
 struct signing {
-    struct xf_sigv4_pair headers[XF_CLIENT_PAIRS_MAX];
+    struct xf_sigv4_pair headers[XF_CLIENT_HEADERS_MAX];
     size_t n;
     char date[XF_TIME_TEXT_MAX];
     char hex[XF_SIGV4_HEX_LEN + 1];
@@ -272,7 +279,9 @@ static enum xf_code sign_req(struct xf_s3_req *req, struct signing *s, struct xf
 
     xf_buf_reset(&req->auth);
     s->n = req->n_headers;
-    memcpy(s->headers, req->headers, req->n_headers * sizeof(s->headers[0]));
+    if (req->n_headers > 0) {
+        memcpy(s->headers, req->headers, req->n_headers * sizeof(s->headers[0]));
+    }
     if (req->creds == NULL) {
         return XF_OK;
     }
@@ -339,7 +348,10 @@ static size_t make_lines(struct xf_s3_req *req, const struct signing *s)
         put_line(text, XF_STR_LIT("expect"), XF_STR_LIT("100-continue"));
     }
     while (at < text->len) {
-        XF_ASSERT(n < XF_ARRAY_LEN(req->lines));
+        if (n == req->cap_lines) {
+            req->cap_lines = req->cap_lines == 0 ? 16 : req->cap_lines * 2;
+            req->lines = xf_xrealloc(req->lines, req->cap_lines, sizeof(req->lines[0]));
+        }
         req->lines[n++] = text->ptr + at;
         at += strlen(text->ptr + at) + 1;
     }
@@ -370,6 +382,7 @@ static void end_req(struct xf_s3_req *req)
             s3->opts.on_done_arg, req->op, res->err.code, res->status, res->timing.total_us);
     }
     req->done(req->arg, res);
+    req_clear(req);
     if (s3->n_idle < IDLE_MAX) {
         xf_list_push_front(&s3->idle, &req->node);
         s3->n_idle++;
@@ -489,6 +502,7 @@ static void send_req(struct xf_s3_req *req)
     const struct xf_s3_opts *o = &s3->opts;
     struct signing s;
     struct xf_http_call call;
+    size_t n_lines;
     struct xf_err err;
 
     renew_ahead(s3, wall_ms(s3));
@@ -503,11 +517,12 @@ static void send_req(struct xf_s3_req *req)
         return;
     }
     make_url(req);
+    n_lines = make_lines(req, &s);
     call = (struct xf_http_call){
         .method = req->method,
         .url = req->url.ptr,
         .lines = req->lines,
-        .n_lines = make_lines(req, &s),
+        .n_lines = n_lines,
         .body_size = xf_client_body_size(req),
         .body = req->body.bytes.ptr,
         .pull = req->body.pull != NULL ? xf_client_body_pull : NULL,
@@ -614,6 +629,9 @@ void xf_s3_free(struct xf_s3 *s3)
     XF_ASSERT(s3->n_active == 0);
     while ((node = xf_list_pop_front(&s3->idle)) != NULL) {
         req_free(XF_CONTAINER_OF(node, struct xf_s3_req, node));
+    }
+    while (s3->n_xml > 0) {
+        xf_xml_free(s3->xml[--s3->n_xml]);
     }
     if (s3->opts.loop != NULL) {
         xf_timer_stop(s3->opts.loop, &s3->timer);

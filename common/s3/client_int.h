@@ -16,8 +16,10 @@
 #include "common/s3/s3err.h"
 #include "common/s3/sigv4.h"
 
-#define XF_CLIENT_PAIRS_MAX 200
-#define XF_CLIENT_CHUNK     (64U * 1024U) /* bytes of a signed chunk */
+#define XF_CLIENT_HEADERS_MAX 200
+#define XF_CLIENT_QUERY_MAX   12
+#define XF_CLIENT_XML_MAX     8             /* parsers kept for the next answers */
+#define XF_CLIENT_CHUNK       (64U * 1024U) /* bytes of a signed chunk */
 
 struct xf_s3 {
     struct xf_s3_opts opts;
@@ -30,6 +32,8 @@ struct xf_s3 {
     struct xf_list idle;
     struct xf_list failed; /* refused before they were sent; their done waits for the timer */
     struct xf_timer timer;
+    struct xf_xml *xml[XF_CLIENT_XML_MAX];
+    size_t n_xml;
     size_t n_active;
     size_t n_idle;
 };
@@ -63,10 +67,11 @@ struct xf_s3_req {
     struct xf_buf name; /* bucket/key, for texts */
     struct xf_buf path;
     struct xf_buf host;
-    struct xf_sigv4_pair query[XF_CLIENT_PAIRS_MAX];
+    struct xf_sigv4_pair query[XF_CLIENT_QUERY_MAX];
     size_t n_query;
-    struct xf_sigv4_pair headers[XF_CLIENT_PAIRS_MAX]; /* signed */
+    struct xf_sigv4_pair *headers; /* signed */
     size_t n_headers;
+    size_t cap_headers;
     struct xf_s3_body body;
     struct xf_buf body_text; /* of our own bodies */
     bool own_body;
@@ -78,7 +83,8 @@ struct xf_s3_req {
     struct xf_creds *creds;
     struct xf_buf url;
     struct xf_buf lines_text;
-    const char *lines[XF_CLIENT_PAIRS_MAX + 16];
+    const char **lines;
+    size_t cap_lines;
     struct xf_buf auth;
     int64_t signed_wall_ms;
     bool is_chunked;
@@ -95,7 +101,6 @@ struct xf_s3_req {
     uint64_t body_bytes;
     uint64_t expect_bytes; /* get: so many will come */
     struct xf_str header_code;
-    struct xf_s3_meta meta[XF_S3_META_MAX];
     struct xf_s3_attrs attrs;
     struct xf_s3_result res;
     struct xf_err own; /* found by us while the answer came */
@@ -128,6 +133,8 @@ enum xf_http_flow xf_client_body_pull(void *arg, char *buf, size_t cap, size_t *
 
 /* client_reply.c */
 void xf_client_reply_reset(struct xf_s3_req *req);
+/* Give the parser back; the result is no longer looked at. */
+void xf_client_reply_drop(struct xf_s3_req *req);
 enum xf_http_flow xf_client_reply_head(void *arg, const struct xf_http_head *head);
 enum xf_http_flow xf_client_reply_data(void *arg, const char *data, size_t len);
 /* Decide what the end means; fills req->res. */

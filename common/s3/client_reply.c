@@ -8,11 +8,25 @@
 #include "common/s3/client_int.h"
 #include "common/s3/plan.h"
 
+void xf_client_reply_drop(struct xf_s3_req *req)
+{
+    struct xf_s3 *s3 = req->s3;
+
+    if (req->xml == NULL) {
+        return;
+    }
+    xf_xml_reset(req->xml);
+    if (s3->n_xml < XF_CLIENT_XML_MAX) {
+        s3->xml[s3->n_xml++] = req->xml;
+    } else {
+        xf_xml_free(req->xml);
+    }
+    req->xml = NULL;
+}
+
 void xf_client_reply_reset(struct xf_s3_req *req)
 {
-    if (req->xml != NULL) {
-        xf_xml_reset(req->xml);
-    }
+    xf_client_reply_drop(req);
     req->xml_bad = false;
     req->is_error = false;
     req->body_bytes = 0;
@@ -202,7 +216,9 @@ enum xf_http_flow xf_client_reply_head(void *arg, const struct xf_http_head *hea
         return XF_HTTP_GO;
     }
     if (req->op == XF_S3_HEAD || req->op == XF_S3_GET) {
-        xf_s3_attrs_read(&req->attrs, head, req->meta);
+        xf_s3_attrs_read(&req->attrs,
+                         head,
+                         xf_arena_calloc(&req->arena, XF_S3_META_MAX, sizeof(struct xf_s3_meta)));
         res->attrs = &req->attrs;
         read_head_size(req, head);
     }
@@ -238,6 +254,7 @@ static enum xf_http_flow to_sink(struct xf_s3_req *req, const char *data, size_t
 enum xf_http_flow xf_client_reply_data(void *arg, const char *data, size_t len)
 {
     struct xf_s3_req *req = arg;
+    struct xf_s3 *s3 = req->s3;
     struct xf_err err;
 
     if (req->op == XF_S3_GET && !req->is_error) {
@@ -249,7 +266,7 @@ enum xf_http_flow xf_client_reply_data(void *arg, const char *data, size_t len)
         return XF_HTTP_STOP;
     }
     if (req->xml == NULL) {
-        req->xml = xf_xml_new();
+        req->xml = s3->n_xml > 0 ? s3->xml[--s3->n_xml] : xf_xml_new();
     }
     /* A body that is no XML is not an error yet: the status decides what it was worth. */
     if (!req->xml_bad) {

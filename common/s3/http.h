@@ -103,9 +103,9 @@ struct xf_http_opts {
     uint64_t stall_bytes;    /* [1,024] */
     int64_t conn_idle_ms;    /* [20,000] idle connections older than this are not used again */
     int64_t
-        conn_age_ms;    /* [300,000] nor those older than this: new connections see new addresses */
-    int64_t dns_ms;     /* [60,000] names are looked up again after this */
-    unsigned max_conns; /* [4,096] open connections of this back end; further calls wait */
+        conn_age_ms; /* [300,000] nor those older than this: new connections see new addresses */
+    int64_t dns_ms; /* [5,000] names are looked up again after this, and their addresses shuffled */
+    unsigned max_conns;       /* [4,096] open connections of this back end; further calls wait */
     unsigned max_conns_host;  /* [0: no limit of its own] */
     struct xf_str ca_file;    /* PEM bundle in place of the system's */
     struct xf_str user_agent; /* ["xfer"] */

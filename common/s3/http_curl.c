@@ -347,7 +347,7 @@ static void fill_opts(struct xf_curl *c, const struct xf_http_opts *o)
     d->stall_bytes = o->stall_bytes > 0 ? o->stall_bytes : 1024;
     d->conn_idle_ms = or_default(o->conn_idle_ms, 20000);
     d->conn_age_ms = or_default(o->conn_age_ms, 300000);
-    d->dns_ms = or_default(o->dns_ms, 60000);
+    d->dns_ms = or_default(o->dns_ms, 5000);
     d->max_conns = o->max_conns > 0 ? o->max_conns : 4096;
     c->ca_file = o->ca_file.len > 0 ? xf_str_dup(o->ca_file) : NULL;
     c->user_agent = xf_str_dup(o->user_agent.len > 0 ? o->user_agent : XF_STR_LIT("xfer"));

@@ -48,8 +48,8 @@ struct xf_http_req {
     bool stopped; /* a callback of the owner said so */
 
     struct xf_buf head;
-    size_t starts[XF_HTTP_HEADERS_MAX];
-    struct xf_http_header headers[XF_HTTP_HEADERS_MAX];
+    struct xf_http_header *headers; /* while the head comes only value.len: where a line starts */
+    size_t cap_headers;
     size_t n_lines;
     struct xf_http_head parsed;
     bool head_done;

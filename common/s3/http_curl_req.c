@@ -18,7 +18,11 @@ static bool keep_line(struct xf_http_req *req, struct xf_str line)
             &req->err, XF_E_XML, "answer has more than %d header lines", XF_HTTP_HEADERS_MAX);
         return false;
     }
-    req->starts[req->n_lines++] = req->head.len;
+    if (req->n_lines == req->cap_headers) {
+        req->cap_headers = req->cap_headers == 0 ? 16 : req->cap_headers * 2;
+        req->headers = xf_xrealloc(req->headers, req->cap_headers, sizeof(req->headers[0]));
+    }
+    req->headers[req->n_lines++].value.len = req->head.len;
     xf_buf_put(&req->head, line);
     xf_buf_put_byte(&req->head, '\0');
     if (req->head.full) {
@@ -50,7 +54,7 @@ static int parse_status(struct xf_str line)
 
 static void parse_header(struct xf_http_req *req, size_t i)
 {
-    char *text = req->head.ptr + req->starts[i];
+    char *text = req->head.ptr + req->headers[i].value.len;
     struct xf_str line = xf_str_c(text);
     size_t colon = xf_str_find(line, ':', 0);
     struct xf_http_header *h = &req->headers[i];
@@ -303,6 +307,7 @@ void xf_curl_req_free(struct xf_http_req *req)
     curl_easy_cleanup(req->easy);
     xf_buf_fini(&req->head);
     xf_xfree(req->lines);
+    xf_xfree(req->headers);
     xf_xfree(req);
 }
 
