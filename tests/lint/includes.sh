@@ -23,12 +23,12 @@ tests/s3d common/base common/rt
 third_party='
 nng/ ^common/net/
 curl/ ^common/s3/
-libxml/ ^common/s3/
-openssl/ ^common/(s3/|base/hash[.]c$)
+libxml/ ^(common/s3/|tests/s3d/xml[.]c$)
+openssl/ ^(common/(s3/|base/hash[.]c$)|tests/s3d/digest[.]h$)
 msgpack ^proto/codec[.]c$
 sqlite3 ^(coordinator/store[a-z_]*|tests/fault/coordinator/store_vfs)[.][ch]$
 zstd ^coordinator/store[a-z_]*[.][ch]$
-zlib ^common/base/hash[.]c$
+zlib ^(common/base/hash[.]c$|tests/s3d/(digest|gzip)[.]c$)
 jansson ^common/base/json[.]c$
 microhttpd ^common/net/httpd[.]c$
 systemd/ ^(coordinator|agent|ctl)/main[.]c$

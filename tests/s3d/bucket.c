@@ -1,6 +1,6 @@
 /* bucket.c - operations on buckets, DeleteObjects, and the table of handlers. */
+#include "tests/s3d/context.h"
 #include "tests/s3d/handlers.h"
-#include "tests/s3d/server.h"
 #include "tests/s3d/xml.h"
 
 static void put_bucket(struct s3d_bucket *b, void *arg)
@@ -106,10 +106,9 @@ void s3d_bucket_op(struct s3d_req *r)
     } else if (r->op == S3D_OP_BUCKET_VERSIONING) {
         bucket_versioning(r);
     } else {
-        s3d_fail(
-            r,
-            "NotImplemented",
-            "A parameter or header you provided implies functionality that is not implemented");
+        s3d_fail(r,
+                 "NotImplemented",
+                 "A parameter or header you provided implies functionality that is not supported");
     }
 }
 

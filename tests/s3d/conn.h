@@ -12,8 +12,8 @@
 #include "common/rt/loop.h"
 #include "common/rt/queue.h"
 #include "common/rt/thread.h"
+#include "tests/s3d/context.h"
 #include "tests/s3d/req.h"
-#include "tests/s3d/server.h"
 
 enum { S3D_SCRATCH = 256 * 1024 };
 

@@ -2,8 +2,8 @@
 #include "tests/s3d/copy.h"
 
 #include "common/base/clock.h"
+#include "tests/s3d/context.h"
 #include "tests/s3d/handlers.h"
-#include "tests/s3d/server.h"
 #include "tests/s3d/xml.h"
 
 #include <stdio.h>

@@ -52,6 +52,7 @@ struct s3d_action {
     bool reply_lost;
     bool rst;
     bool chunked;
+    bool gzip;
     bool ignore_copy_source;
     bool ignore_conditions;
     bool literal_copy_source;

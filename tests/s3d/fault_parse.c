@@ -81,6 +81,7 @@ static const struct member action_members[] = {
     ACTION(drip, M_U64),
     ACTION(drip_ms, M_I64),
     ACTION(chunked, M_BOOL),
+    ACTION(gzip, M_BOOL),
     ACTION(content_length, M_I64),
     ACTION(extra, M_U64),
     ACTION(read_cut, M_I64),

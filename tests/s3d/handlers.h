@@ -12,7 +12,7 @@
 /** Do the request's work. */
 void s3d_handle(struct s3d_req *r);
 
-/* object_put.c: data coming in */
+/* put.c: data coming in */
 /** Before the body of PutObject or UploadPart: prepare r->intake. False: refused, the answer is
  * there. */
 bool s3d_data_begin(struct s3d_req *r);
@@ -33,7 +33,7 @@ void s3d_etag_header(struct s3d_req *r, const struct s3d_obj *o);
 /** The ETag to show in XML. */
 void s3d_etag_shown(struct s3d_req *r, const struct s3d_obj *o, char out[S3D_ETAG_MAX * 2]);
 
-/* object_get.c */
+/* get.c */
 void s3d_get_object(struct s3d_req *r); /* GET and HEAD */
 void s3d_delete_object(struct s3d_req *r);
 void s3d_get_tags(struct s3d_req *r);

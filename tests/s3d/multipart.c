@@ -1,6 +1,6 @@
 /* multipart.c - multipart uploads but for part copies. */
+#include "tests/s3d/context.h"
 #include "tests/s3d/handlers.h"
-#include "tests/s3d/server.h"
 #include "tests/s3d/xml.h"
 
 #include <stdio.h>

@@ -27,11 +27,6 @@ void s3d_opts_init(struct s3d_opts *o)
     o->true_etag_max = (uint64_t)1 << 30;
 }
 
-int64_t s3d_server_wall_ms(const struct s3d_server *s, int64_t wall_ms)
-{
-    return wall_ms + s->opts.clock_offset_ms;
-}
-
 void s3d_server_url(const struct s3d_server *s, char *out, size_t cap)
 {
     (void)snprintf(out, cap, "http://%s", s->address);

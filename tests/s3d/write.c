@@ -286,6 +286,17 @@ static void put_chunk(struct s3d_conn *c, uint64_t end)
     c->out.pos += n;
 }
 
+/* Can the client not tell where the body ends? */
+static bool length_is_a_lie(const struct s3d_action *a)
+{
+    bool lie = a->content_length != S3D_UNSET || a->extra > 0;
+
+    for (size_t i = 0; i < a->n_edits; i++) {
+        lie = lie || xf_str_eq_nocase(xf_str_c(a->edits[i].name), XF_STR_LIT("content-length"));
+    }
+    return lie;
+}
+
 /* At the end of what may be sent now: true when the answer goes on at once. */
 static bool at_limit(struct s3d_conn *c)
 {
@@ -315,8 +326,8 @@ static bool at_limit(struct s3d_conn *c)
         xf_buf_put_c(&c->obuf, "0\r\n\r\n");
         return true;
     }
-    if (a->any && a->content_length != S3D_UNSET) {
-        c->req.resp.close = true; /* the length was a lie: the stream cannot go on */
+    if (a->any && length_is_a_lie(a)) {
+        c->req.resp.close = true; /* the stream cannot go on */
     }
     s3d_conn_next(c);
     return false;

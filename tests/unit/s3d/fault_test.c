@@ -281,6 +281,26 @@ static void c001_a_copy_source_is_ignored(void **state)
     no_rule();
 }
 
+static void c045_a_provider_compresses_on_the_way(void **state)
+{
+    struct reply r;
+    XF_AUTO_FREE char *plain = fill('p', 3893);
+
+    (void)state;
+    no_rule();
+    does(server, "PUT", "/bkt/gz", "", plain, 200);
+    rule("{\"op\":\"GetObject\",\"action\":{\"gzip\":true,\"chunked\":true}}");
+    ask(server, "GET", "/bkt/gz", "", XF_STR_EMPTY, &r);
+    XF_AUTO_FREE char *encoding = header(&r, "content-encoding");
+    XF_AUTO_FREE char *length = header(&r, "content-length");
+    assert_string_equal(encoding, "gzip");
+    assert_string_equal(length, "");
+    assert_true(r.complete && r.body.len > 10 && r.body.len < 200);
+    assert_memory_equal(r.body.ptr, "\x1f\x8b\x08", 3);
+    reply_fini(&r);
+    no_rule();
+}
+
 static void work_is_spoiled_as_asked(void **state)
 {
     struct reply r;
@@ -364,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_request_body_is_cut_after_n_bytes),
         cmocka_unit_test(stalls_and_delays_take_their_time),
         cmocka_unit_test(c001_a_copy_source_is_ignored),
+        cmocka_unit_test(c045_a_provider_compresses_on_the_way),
         cmocka_unit_test(work_is_spoiled_as_asked),
         cmocka_unit_test(c004_and_c017_a_source_changes_meanwhile),
         cmocka_unit_test(random_faults_come_at_their_rate),

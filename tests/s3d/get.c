@@ -1,4 +1,4 @@
-/* object_get.c - GetObject, HeadObject, DeleteObject and object tags. */
+/* get.c - GetObject, HeadObject, DeleteObject and object tags. */
 #include "common/base/clock.h"
 #include "tests/s3d/handlers.h"
 #include "tests/s3d/xml.h"

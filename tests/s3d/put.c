@@ -1,6 +1,6 @@
-/* object_put.c - object data coming in: digests, conditions, PutObject. */
+/* put.c - object data coming in: digests, conditions, PutObject. */
+#include "tests/s3d/context.h"
 #include "tests/s3d/handlers.h"
-#include "tests/s3d/server.h"
 #include "tests/s3d/xml.h"
 
 #include <stdio.h>
@@ -208,7 +208,7 @@ bool s3d_write_cond(struct s3d_req *r, struct s3d_put_cond *cond)
         if (!xf_str_eq_c(v, "*")) {
             s3d_fail(r,
                      "NotImplemented",
-                     "A header you provided implies functionality that is not implemented: "
+                     "A header you provided implies functionality that is not supported: "
                      "If-None-Match");
             return false;
         }
@@ -216,10 +216,9 @@ bool s3d_write_cond(struct s3d_req *r, struct s3d_put_cond *cond)
     }
     if (s3d_req_cond(r, "If-Match", &v)) {
         if (cond->if_absent || xf_str_eq_c(v, "*")) {
-            s3d_fail(
-                r,
-                "NotImplemented",
-                "A header you provided implies functionality that is not implemented: If-Match");
+            s3d_fail(r,
+                     "NotImplemented",
+                     "A header you provided implies functionality that is not supported: If-Match");
             return false;
         }
         cond->if_match = v;
