@@ -5,6 +5,8 @@
  * 1. An object whose outcome is failed has exactly one row; job.failed counts the rows that are
  *    open. A requeued row's object is in a task or upload of a later pass, and counts there.
  * 2. `attempts` of a row are all that were spent on the object, over all passes.
+ * 3. An upload whose abort is not done is not tried again yet: an abort that does not know the
+ *    upload id looks for uploads of the key, and would take the new one for the old.
  */
 #include "coordinator/store_work.h"
 
@@ -123,7 +125,9 @@ static enum xf_code pick(struct retry *r, struct xf_arena *a, struct xf_err *err
                         "SELECT id, upload, source_no, code, key, size, etag, mtime_ms,"
                         " storage_class, version_id, attempts FROM failure"
                         " WHERE job = ? AND state = " S_FAIL_OPEN
-                        " AND retryable >= ? AND attempts < ? ORDER BY source_no, key",
+                        " AND retryable >= ? AND attempts < ? AND NOT EXISTS(SELECT 1 FROM upload u"
+                        " WHERE u.id = failure.upload AND u.state = " S_UP_ABORTING ")"
+                        " ORDER BY source_no, key",
                         "iii",
                         r->in->job,
                         (int64_t)(r->in->is_forced ? 0 : 1),

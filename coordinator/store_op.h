@@ -111,7 +111,8 @@ struct xf_out_page_commit {
 };
 
 /* Open failures become batches and uploads of a retry pass, at most `limit` objects at a call;
- * call again with the same pass while `more`. Failures go back to pending in the counters. */
+ * call again with the same pass while `more`. Failures go back to pending in the counters. Those
+ * whose upload is being aborted still are left for a later call. */
 struct xf_in_retry {
     int64_t job;
     int64_t pass;          /* 0: a new pass, when there is anything to do */

@@ -213,6 +213,39 @@ static void a_first_outcome_stays(void **state)
     assert_int_equal(row.n.failed, 1);
 }
 
+/* CASE C089: the network repeats and reorders requests; the second time changes nothing. */
+static void c089_what_is_sent_twice_or_late_changes_nothing(void **state)
+{
+    struct kit *k = *state;
+    int64_t job = kit_job(k, "one", 1);
+    int64_t shard = kit_shard(k, job);
+    struct xf_job_row before;
+    struct xf_job_row after;
+
+    assert_int_equal(kit_page(k, shard, "", "c1", 6, 1), XF_OK);
+    struct held b = kit_lease_one(k, job, 'a', XF_TASK_BATCH);
+    struct held o = kit_lease_one(k, job, 'a', XF_TASK_OPEN);
+    assert_int_equal(kit_checkpoint(k, &b, 0, 3, XF_OUTCOME_COPIED, false), XF_OK);
+    assert_int_equal(kit_checkpoint(k, &b, 3, 6, XF_OUTCOME_FAILED, true), XF_OK);
+    assert_int_equal(kit_opened(k, &o, "id", 8), XF_OK);
+    struct held p = kit_lease_one(k, job, 'a', XF_TASK_PARTS);
+    assert_int_equal(kit_parts(k, &p, 1, 9, true), XF_OK);
+    struct held c = kit_lease_one(k, job, 'a', XF_TASK_CLOSE);
+    assert_int_equal(kit_end(k, &c, XF_OUTCOME_COPIED, false), XF_OK);
+    before = kit_row(k, job);
+    assert_int_equal(kit_job(k, "one", 1), job);
+    assert_int_equal(kit_end(k, &c, XF_OUTCOME_COPIED, false), XF_OK);
+    assert_int_equal(kit_page(k, shard, "", "c1", 6, 1), XF_OK);
+    assert_int_equal(kit_checkpoint(k, &b, 0, 3, XF_OUTCOME_COPIED, false), XF_OK);
+    assert_int_equal(kit_parts(k, &p, 1, 5, false), XF_OK);
+    assert_int_equal(kit_checkpoint(k, &b, 0, 6, XF_OUTCOME_COPIED, true), XF_OK);
+    assert_int_equal(kit_opened(k, &o, "id", 8), XF_OK);
+    assert_int_equal(kit_give_back(k, &b, XF_HOW_EXPIRED), XF_OK);
+    after = kit_row(k, job);
+    assert_memory_equal(&before.n, &after.n, sizeof(before.n));
+    assert_int_equal(after.tasks_ready + after.tasks_leased, 0);
+}
+
 /* CASE C092: the lease is lost while the worker is alive; its late word changes nothing. */
 static void c092_a_late_report_changes_no_outcome_and_is_checked_again(void **state)
 {
@@ -604,6 +637,7 @@ int main(void)
         T(a_paused_job_gives_no_task),
         T(reports_are_counted_once),
         T(a_first_outcome_stays),
+        T(c089_what_is_sent_twice_or_late_changes_nothing),
         T(c092_a_late_report_changes_no_outcome_and_is_checked_again),
         T(a_late_report_after_the_end_makes_a_recheck_at_once),
         T(a_lease_given_again_carries_what_was_reported),

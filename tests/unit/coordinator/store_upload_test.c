@@ -235,6 +235,22 @@ static void an_open_may_end_with_nothing_open(void **state)
     assert_int_equal(kit_finish(k, job, XF_JOB_COMPLETED_WITH_FAILURES), XF_OK);
 }
 
+static void an_upload_is_not_tried_again_before_its_abort_is_done(void **state)
+{
+    struct kit *k = *state;
+    int64_t job = job_with_uploads(k, 1);
+    struct held o = kit_lease_one(k, job, 'a', XF_TASK_OPEN);
+
+    assert_int_equal(kit_end(k, &o, XF_OUTCOME_FAILED, true), XF_OK);
+    assert_int_equal(kit_retry(k, job, 8), 0);
+    struct held x = kit_lease_one(k, job, 'a', XF_TASK_ABORT);
+    assert_int_equal(kit_retry(k, job, 8), 0);
+    assert_int_equal(kit_abort_done(k, &x), XF_OK);
+    assert_int_equal(kit_retry(k, job, 8), 1);
+    o = kit_lease_one(k, job, 'a', XF_TASK_OPEN);
+    assert_int_not_equal(o.upload, x.upload);
+}
+
 static void five_deaths_fail_an_upload_and_abort_it(void **state)
 {
     struct kit *k = *state;
@@ -383,6 +399,7 @@ int main(void)
         T(an_upload_that_fails_is_aborted_when_its_tasks_have_ended),
         T(the_last_parts_of_a_failed_upload_lead_to_the_abort),
         T(an_open_may_end_with_nothing_open),
+        T(an_upload_is_not_tried_again_before_its_abort_is_done),
         T(five_deaths_fail_an_upload_and_abort_it),
         T(c092_an_upload_id_of_a_lost_lease_is_aborted),
         T(c055_a_stop_aborts_what_may_be_open),
