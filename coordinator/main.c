@@ -177,7 +177,7 @@ static void on_ready(void *arg)
 {
     struct serving *s = arg;
     struct xf_err err;
-    XF_AUTO_BUF line;
+    XF_AUTO_BUF line = {0};
 
     (void)sd_notify(0, "READY=1"); /* likewise */
     if (s->ready_fd < 0) {

@@ -10,7 +10,7 @@ int xf_cmd_list(void *ctx, const struct xf_opt_parsed *p)
     struct xf_ctl *c = ctx;
     struct xf_err err;
     XF_AUTO(xf_json) j = NULL;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     (void)p; /* no arguments */
     if (xf_ctl_query(c, XF_KIND_LIST, NULL, &j, &err) != XF_OK) {
@@ -88,7 +88,7 @@ int xf_cmd_show(void *ctx, const struct xf_opt_parsed *p)
     struct xf_err err;
     struct xf_tui tui;
     XF_AUTO(xf_json) j = NULL;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     if (xf_ctl_query(c, XF_KIND_SHOW, p->args[0], &j, &err) != XF_OK) {
         return xf_ctl_fail(&err);
@@ -169,7 +169,7 @@ int xf_cmd_agents(void *ctx, const struct xf_opt_parsed *p)
     struct xf_err err;
     struct xf_tui tui;
     XF_AUTO(xf_json) j = NULL;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     if (p->n_args == 1) {
         (void)XF_FAIL(&err, XF_E_INVAL, "agents %s: the agent's id is missing", p->args[0]);

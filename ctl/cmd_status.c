@@ -48,7 +48,7 @@ static int once(struct xf_ctl *c, const char *job)
     struct xf_err err;
     struct xf_tui tui;
     XF_AUTO(xf_json) j = NULL;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     if (xf_ctl_query(c, XF_KIND_STATUS, job, &j, &err) != XF_OK) {
         return xf_ctl_fail(&err);
@@ -69,7 +69,7 @@ static int show(struct xf_ctl *c, const char *job, const struct xf_tui *tui)
 {
     struct xf_err err;
     XF_AUTO(xf_json) j = NULL;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     enum xf_code rc = xf_ctl_query(c, XF_KIND_STATUS, job, &j, &err);
     if (rc == XF_E_UNREACHABLE) {

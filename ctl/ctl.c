@@ -60,7 +60,7 @@ enum xf_code xf_ctl_read_token(const char *file, struct xf_buf *out, struct xf_e
 
 static enum xf_code connect_once(struct xf_ctl *c, struct xf_err *err)
 {
-    XF_AUTO_BUF token;
+    XF_AUTO_BUF token = {0};
 
     if (c->client != NULL) {
         return XF_OK;
