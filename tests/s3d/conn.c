@@ -165,7 +165,7 @@ static void try_head(struct s3d_conn *c)
     case S3D_HTTP_MORE: return;
     case S3D_HTTP_BAD:
         r->start_ms = now_ms(c);
-        r->http.keep_alive = false;
+        memset(&r->http, 0, sizeof(r->http)); /* what was parsed of it is of no use */
         r->http.method = S3D_OTHER;
         r->op = S3D_OP_OTHER;
         r->bucket = r->key = XF_STR_EMPTY;
