@@ -513,6 +513,7 @@ static void every_object_is_in_the_results_once(void **state)
         kit_must(k, op);
         const struct xf_out_read_results *out = &k->last.out.read_results;
         for (size_t i = 0; i < out->n; i++) {
+            assert_int_not_equal(out->rows[i].result.outcome, XF_OUTCOME_FAILED);
             copied += out->rows[i].result.outcome == XF_OUTCOME_COPIED;
             pending += out->rows[i].result.outcome == XF_OUTCOME_PENDING;
         }
