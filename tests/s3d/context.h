@@ -24,6 +24,7 @@ struct s3d_opts {
     bool quiet;
     uint64_t seed;
     uint64_t true_etag_max;
+    uint64_t max_object; /* larger ones are refused */
     int64_t clock_offset_ms;
     uint64_t log_requests;
     const char *latency;

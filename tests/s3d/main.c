@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const char help[] =
@@ -27,6 +28,7 @@ static const char help[] =
     "  --object BUCKET/KEY:SIZE[:part=SIZE]\n"
     "                          one made-up object of any size\n"
     "  --true-etag-max SIZE    larger made-up objects have ETags that are no MD5 (default 1GiB)\n"
+    "  --max-object SIZE       refuse larger objects with EntityTooLarge (default: S3's limit)\n"
     "  --discard               keep sizes and digests of what is written, not the bytes\n"
     "  --latency OP=MS,...     modelled time: get=20,put=40,copy=40,list=60,default=0\n"
     "  --prefix-rps N[:read=N][:write=N][:segments=K][:burst=N]\n"
@@ -56,6 +58,7 @@ enum opt_id {
     OPT_SYNTH,
     OPT_OBJECT,
     OPT_TRUE_ETAG_MAX,
+    OPT_MAX_OBJECT,
     OPT_DISCARD,
     OPT_LATENCY,
     OPT_PREFIX_RPS,
@@ -81,6 +84,7 @@ static const struct option options[] = {
     {"synth", required_argument, NULL, OPT_SYNTH},
     {"object", required_argument, NULL, OPT_OBJECT},
     {"true-etag-max", required_argument, NULL, OPT_TRUE_ETAG_MAX},
+    {"max-object", required_argument, NULL, OPT_MAX_OBJECT},
     {"discard", no_argument, NULL, OPT_DISCARD},
     {"latency", required_argument, NULL, OPT_LATENCY},
     {"prefix-rps", required_argument, NULL, OPT_PREFIX_RPS},
@@ -131,6 +135,7 @@ static bool take_text(struct s3d_opts *o, int id, const char *arg)
     case OPT_READY_FD:
     case OPT_THREADS:
     case OPT_TRUE_ETAG_MAX:
+    case OPT_MAX_OBJECT:
     case OPT_SEED:
     case OPT_CLOCK_OFFSET:
     case OPT_LOG_REQUESTS:
@@ -154,6 +159,8 @@ static bool take_number(struct s3d_opts *o, int id, const char *arg)
         o->log_requests = v;
     } else if (id == OPT_TRUE_ETAG_MAX && s3d_size_parse(xf_str_c(arg), &v)) {
         o->true_etag_max = v;
+    } else if (id == OPT_MAX_OBJECT && s3d_size_parse(xf_str_c(arg), &v)) {
+        o->max_object = v;
     } else if (id == OPT_CLOCK_OFFSET && xf_str_i64(xf_str_c(arg), &i) && i > -INT32_MAX &&
                i < INT32_MAX) {
         o->clock_offset_ms = i * 1000;
@@ -238,6 +245,17 @@ static enum xf_code serve(const struct s3d_opts *o, struct xf_err *err)
     return XF_OK;
 }
 
+/* Thousands of clients at a time: as many descriptors as we may have. */
+static void raise_limits(void)
+{
+    struct rlimit r;
+
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
+        r.rlim_cur = r.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &r); /* fewer clients then */
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct s3d_opts o;
@@ -248,6 +266,7 @@ int main(int argc, char **argv)
     if (rc != 0) {
         return rc == 1 ? EXIT_SUCCESS : 2;
     }
+    raise_limits();
     xf_err_clear(&err);
     if (serve(&o, &err) != XF_OK) {
         (void)fprintf(stderr, "s3d: %s\n", err.msg);

@@ -335,11 +335,16 @@ static bool announced_whole(struct s3d_req *r, const struct s3d_upload *u, struc
     return true;
 }
 
-static bool announced_size(struct s3d_req *r, uint64_t size)
+static bool size_ok(struct s3d_req *r, uint64_t size)
 {
     struct xf_str v;
     uint64_t n;
 
+    if (size > r->server->opts.max_object) {
+        s3d_fail(
+            r, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed object size");
+        return false;
+    }
     if (s3d_http_get(&r->http, "x-amz-mp-object-size", &v) && (!xf_str_u64(v, &n) || n != size)) {
         s3d_fail(r,
                  "InvalidRequest",
@@ -385,7 +390,7 @@ assemble_locked(struct s3d_req *r, const struct s3d_upload *u, const struct s3d_
         r->obj.flags |= S3D_OBJ_KMS;
     }
     r->obj.attrs = s3d_attrs_new(&src);
-    return announced_size(r, r->obj.size) && announced_whole(r, u, xf_buf_view(&b64));
+    return size_ok(r, r->obj.size) && announced_whole(r, u, xf_buf_view(&b64));
 }
 
 static void complete_answer(struct s3d_req *r, const struct s3d_obj *o)

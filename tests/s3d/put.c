@@ -90,7 +90,7 @@ bool s3d_data_begin(struct s3d_req *r)
     if (!announced_sum(r, &o.sum, &value) || !declared_size(r, &o.size_hint)) {
         return false;
     }
-    if (o.size_hint > S3D_SINGLE_MAX) {
+    if (o.size_hint > S3D_SINGLE_MAX || o.size_hint > r->server->opts.max_object) {
         s3d_fail(r, "EntityTooLarge", "Your proposed upload exceeds the maximum allowed size");
         return false;
     }

@@ -25,6 +25,7 @@ void s3d_opts_init(struct s3d_opts *o)
     o->ready_fd = -1;
     o->seed = 1;
     o->true_etag_max = (uint64_t)1 << 30;
+    o->max_object = S3D_PARTS_MAX * S3D_SINGLE_MAX;
 }
 
 void s3d_server_url(const struct s3d_server *s, char *out, size_t cap)

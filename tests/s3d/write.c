@@ -98,7 +98,7 @@ static void put_head(struct s3d_conn *c)
     xf_buf_put_c(h, "\r\nServer: s3d\r\nDate: ");
     xf_buf_put_c(h, date_now(c->thread, r->wall_ms));
     xf_buf_put_c(h, "\r\nx-amz-request-id: ");
-    xf_buf_put_hex(h, &r->id, sizeof(r->id));
+    xf_buf_putf(h, "%016llX", (unsigned long long)r->id);
     xf_buf_put_c(h, "\r\n");
     xf_buf_put(h, xf_buf_view(&p->headers));
     if (p->content_type != NULL) {

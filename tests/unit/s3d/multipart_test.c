@@ -353,6 +353,36 @@ static void part_numbers_end_at_10000(void **state)
     puts_part("n", id, 0, XF_STR_LIT("x"), 400);
 }
 
+static void c007_a_provider_may_have_a_smaller_limit(void **state)
+{
+    struct s3d_opts o;
+    struct s3d_server *plain = server;
+    char parts[256];
+    XF_AUTO_FREE char *data = fill('d', MIB5);
+
+    (void)state;
+    server_opts(&o);
+    o.max_object = MIB5;
+    server = server_start(&o);
+    XF_AUTO_FREE char *id = create("x", "");
+    XF_AUTO_FREE char *e1 = put("x", id, 1, "", xf_str_n(data, MIB5), 200);
+    XF_AUTO_FREE char *e2 = put("x", id, 2, "", XF_STR_LIT("d"), 200);
+    (void)snprintf(
+        parts,
+        sizeof(parts),
+        "<Part><PartNumber>1</PartNumber><ETag>%s</ETag></Part><Part><PartNumber>2</PartNumber>"
+        "<ETag>%s</ETag></Part>",
+        e1,
+        e2);
+    XF_AUTO_FREE char *xml = complete("x", id, "", parts, 400);
+    code_is(xml, "EntityTooLarge");
+    (void)snprintf(
+        parts, sizeof(parts), "<Part><PartNumber>1</PartNumber><ETag>%s</ETag></Part>", e1);
+    completes("x", id, "", parts, 200);
+    s3d_server_free(server);
+    server = plain;
+}
+
 static void a_repeated_complete_can_be_made_to_succeed(void **state)
 {
     struct s3d_opts o;
@@ -387,6 +417,7 @@ int main(void)
         cmocka_unit_test(part_copies_keep_to_their_range),
         cmocka_unit_test(uploads_and_parts_are_listed_and_aborted),
         cmocka_unit_test(part_numbers_end_at_10000),
+        cmocka_unit_test(c007_a_provider_may_have_a_smaller_limit),
         cmocka_unit_test(a_repeated_complete_can_be_made_to_succeed),
     };
 
