@@ -1,4 +1,5 @@
 /* engine_job.c - a job on one engine: its two clients and limits, and what ops ask about it. */
+#include "agent/agent_metrics.h"
 #include "agent/engine_int.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
@@ -40,6 +41,12 @@ static enum xf_code find_region(const struct xf_job_side *side,
     return XF_OK;
 }
 
+static void on_request(void *arg, enum xf_s3_op op, enum xf_code code, int status, int64_t took_us)
+{
+    (void)status; /* the code says it */
+    xf_agent_metrics_request(arg, op, code, took_us);
+}
+
 static enum xf_code open_side(struct xf_engine *e,
                               const struct xf_ejob *ej,
                               enum xf_side no,
@@ -62,6 +69,8 @@ static enum xf_code open_side(struct xf_engine *e,
         XF_TRY(xf_uri_endpoint_aws(xf_buf_view(&region), &o.endpoint, err));
     }
     o.region = xf_buf_view(&region);
+    o.on_done = e->metrics != NULL ? on_request : NULL;
+    o.on_done_arg = e->metrics;
     o.style = side->is_path_style ? XF_URI_STYLE_PATH : XF_URI_STYLE_AUTO;
     o.creds = XF_STEAL(creds);
     return xf_s3_new(&o, out, err);
