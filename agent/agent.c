@@ -144,7 +144,9 @@ static void on_stops(void *arg)
 
 void xf_agent_stop(struct xf_agent *a)
 {
-    (void)xf_queue_push(a->stops, a); /* full: enough stops are on their way */
+    if (!xf_queue_push(a->stops, a)) {
+        return; /* full: enough stops are on their way */
+    }
 }
 
 /* ---- HTTP ---- */

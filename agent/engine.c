@@ -509,6 +509,7 @@ static void on_pump(struct xf_timer *t)
         struct xf_run *run = XF_CONTAINER_OF(node, struct xf_run, node);
         if (run->n_ops == 0 && (!run->has_more || run->is_stopping || run->is_failed)) {
             finish(run);
+            xf_engine_pump(e); /* another turn, in which the owner may see that we are idle */
         }
     }
 }

@@ -149,6 +149,13 @@ static void on_probed(void *arg, struct xf_work_job *job, const struct xf_err *e
 
 /* ---- orders in ---- */
 
+static void stop_when_idle(struct xf_lane *lane)
+{
+    if (lane->is_quitting && xf_engine_is_idle(lane->engine)) {
+        xf_loop_stop(lane->loop);
+    }
+}
+
 static void obey(struct xf_lane *lane, struct order *o)
 {
     struct xf_engine *e = lane->engine;
@@ -171,6 +178,7 @@ static void obey(struct xf_lane *lane, struct order *o)
     case ORDER_QUIT:
         lane->is_quitting = true;
         xf_engine_stop_all(e, XF_STOP_HARD);
+        stop_when_idle(lane);
         break;
     }
 }
@@ -193,9 +201,7 @@ static void on_turn(void *arg, int64_t mono_ms)
 
     (void)mono_ms; /* the engine reads the clock itself */
     xf_engine_on_turn(lane->engine);
-    if (lane->is_quitting && xf_engine_is_idle(lane->engine)) {
-        xf_loop_stop(lane->loop);
-    }
+    stop_when_idle(lane);
 }
 
 static void give(struct xf_lane *lane, struct order o)
