@@ -1,5 +1,4 @@
 /* cmd_submit.c - xferctl submit FILE: send a job, and wait for its end when asked. */
-#include "common/base/file.h"
 #include "common/base/rng.h"
 #include "common/job/spec.h"
 #include "ctl/ctl.h"
@@ -7,20 +6,6 @@
 #include <stdio.h>
 
 enum { KEY_LEN = 24 };
-
-/* Read and check the file here, so that errors name the file as the person typed it. */
-static enum xf_code
-read_spec(const char *path, struct xf_buf *text, struct xf_job_spec **spec, struct xf_err *err)
-{
-    enum xf_code rc = xf_file_read(path, XF_SPEC_MAX, text, err);
-
-    if (rc == XF_E_NOT_FOUND || rc == XF_E_IO || rc == XF_E_LIMIT) {
-        err->code = XF_E_CONFIG; /* a wrong argument, not a missing object */
-        return XF_E_CONFIG;
-    }
-    XF_TRY(rc);
-    return xf_job_spec_parse(xf_buf_view(text), xf_str_c(path), spec, err);
-}
 
 static enum xf_code
 send(struct xf_ctl *c, struct xf_str toml, struct xf_msg_submit_reply *reply, struct xf_err *err)
@@ -46,22 +31,6 @@ static void show_plan(const struct xf_job_spec *spec)
     xf_job_spec_put_notes(spec, &notes);
     (void)fprintf(
         stderr, "%.*s", XF_STR_ARG(xf_buf_view(&notes))); /* for people; stdout is for the id */
-}
-
-/* The reports a job asks for; a failure here does not change how the job ended. */
-static void write_reports(struct xf_ctl *c, const char *job, const struct xf_job_spec *spec)
-{
-    struct xf_err err;
-
-    if (spec->report_path.len == 0) {
-        return;
-    }
-    XF_AUTO_FREE char *dir = xf_str_dup(spec->report_path);
-    if (xf_ctl_write_reports(c, job, dir, &err) != XF_OK) {
-        (void)fprintf(stderr, "xferctl: no report: %s\n", err.msg); /* told, not fatal */
-    } else {
-        (void)fprintf(stderr, "xferctl: report in %s\n", dir); /* for people */
-    }
 }
 
 static int
@@ -94,7 +63,7 @@ int xf_cmd_submit(void *ctx, const struct xf_opt_parsed *p)
     struct xf_msg_submit_reply reply;
 
     xf_buf_init(&text, 0);
-    if (read_spec(p->args[0], &text, &spec, &err) != XF_OK) {
+    if (xf_ctl_read_spec(p->args[0], &text, &spec, &err) != XF_OK) {
         return xf_ctl_fail(&err);
     }
     if (!c->o.json) {
@@ -110,7 +79,7 @@ int xf_cmd_submit(void *ctx, const struct xf_opt_parsed *p)
     }
     rc = xf_ctl_follow(c, job, NULL, NULL, NULL);
     if (rc != XF_EXIT_INTERRUPTED) {
-        write_reports(c, job, spec);
+        xf_ctl_reports_of(c, job, spec);
     }
     return rc;
 }

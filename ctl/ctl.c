@@ -2,6 +2,7 @@
 #include "ctl/ctl.h"
 
 #include "common/base/file.h"
+#include "common/job/spec.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -56,6 +57,21 @@ enum xf_code xf_ctl_read_token(const char *file, struct xf_buf *out, struct xf_e
                        (int)XF_TOKEN_MAX);
     }
     return XF_OK;
+}
+
+enum xf_code xf_ctl_read_spec(const char *path,
+                              struct xf_buf *text,
+                              struct xf_job_spec **spec,
+                              struct xf_err *err)
+{
+    enum xf_code rc = xf_file_read(path, XF_SPEC_MAX, text, err);
+
+    if (rc == XF_E_NOT_FOUND || rc == XF_E_IO || rc == XF_E_LIMIT) {
+        err->code = XF_E_CONFIG; /* a wrong argument, not a missing object */
+        return XF_E_CONFIG;
+    }
+    XF_TRY(rc);
+    return xf_job_spec_parse(xf_buf_view(text), xf_str_c(path), spec, err);
 }
 
 static enum xf_code connect_once(struct xf_ctl *c, struct xf_err *err)

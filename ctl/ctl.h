@@ -11,6 +11,8 @@
 #include "common/base/opt.h"
 #include "ctl/client.h"
 
+struct xf_job_spec;
+
 /* Exit statuses; scripts rely on them. */
 enum xf_exit {
     XF_EXIT_OK = 0,
@@ -86,6 +88,14 @@ int xf_ctl_follow(struct xf_ctl *c,
 /** Write the job's reports below `dir`: JOB.csv, JOB-failed.csv, JOB.json. */
 XF_MUST_CHECK enum xf_code
 xf_ctl_write_reports(struct xf_ctl *c, const char *job, const char *dir, struct xf_err *err);
+
+/** The same into the job's own [report] path, if it has one; a failure is told, not fatal. */
+void xf_ctl_reports_of(struct xf_ctl *c, const char *job, const struct xf_job_spec *spec);
+/** Read and check migrate.toml here, so that errors name the file as it was typed. */
+XF_MUST_CHECK enum xf_code xf_ctl_read_spec(const char *path,
+                                            struct xf_buf *text,
+                                            struct xf_job_spec **spec,
+                                            struct xf_err *err);
 
 /* Commands. */
 int xf_cmd_submit(void *ctx, const struct xf_opt_parsed *p);

@@ -6,6 +6,7 @@
  */
 #include "common/base/clock.h"
 #include "common/base/file.h"
+#include "common/job/spec.h"
 #include "ctl/ctl.h"
 #include "ctl/tui.h"
 
@@ -154,6 +155,8 @@ int xf_ctl_follow(struct xf_ctl *c,
         if (!interrupted(signal_fd, LOOK_MS)) {
             continue;
         }
+        /* A second Ctrl-C ends at once: everything that matters is in the store. */
+        XF_ASSERT(pthread_sigmask(SIG_UNBLOCK, &set, NULL) == 0);
         if (on_interrupt != NULL) {
             on_interrupt(arg);
         } else {
@@ -227,4 +230,19 @@ xf_ctl_write_reports(struct xf_ctl *c, const char *job, const char *dir, struct 
     XF_TRY(xf_ctl_query(c, XF_KIND_SHOW, job, &show, err));
     XF_AUTO_FREE char *text = xf_json_dump(show, true);
     return xf_file_replace(summary, xf_str_c(text), 0640, err);
+}
+
+void xf_ctl_reports_of(struct xf_ctl *c, const char *job, const struct xf_job_spec *spec)
+{
+    struct xf_err err;
+
+    if (spec->report_path.len == 0) {
+        return;
+    }
+    XF_AUTO_FREE char *dir = xf_str_dup(spec->report_path);
+    if (xf_ctl_write_reports(c, job, dir, &err) != XF_OK) {
+        (void)fprintf(stderr, "xferctl: no report: %s\n", err.msg); /* told, not fatal */
+    } else {
+        (void)fprintf(stderr, "xferctl: report in %s\n", dir); /* for people */
+    }
 }
