@@ -258,6 +258,8 @@ class Lab:
         return f"http://127.0.0.1:{self.http_port}"
 
     def __enter__(self):
+        # A test that is ended from outside ends its programs too.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         return self
 
     def __exit__(self, kind, value, trace):
