@@ -66,7 +66,9 @@ static enum xf_code split(struct xf_work *w, struct xf_task *t, enum xf_how how,
             idx[n++] = i;
         }
     }
-    XF_ASSERT(n == t->n_objects - t->n_reported && n > 1);
+    if (n != t->n_objects - t->n_reported || n < 2) {
+        return XF_FAIL(err, XF_E_CORRUPT, "task %lld has a wrong count", (long long)t->id);
+    }
     XF_TRY(insert_half(w, t, &m, idx, n / 2, err));
     XF_TRY(insert_half(w, t, &m, idx + n / 2, n - n / 2, err));
     XF_TRY(xf_sql_run(
@@ -178,7 +180,7 @@ enum xf_code xf_do_give_back(struct xf_work *w, struct xf_store_op *op, struct x
     struct xf_task t = {.id = 0};
 
     if (in->how < XF_HOW_DRAINED || in->how >= XF_HOW_N || in->how == XF_HOW_ENDED ||
-        in->delay_ms < 0) {
+        in->delay_ms < 0 || in->delay_ms > XF_STORE_DELAY_MAX_MS) {
         return XF_FAIL(err, XF_E_INVAL, "a task is not given back like that");
     }
     XF_TRY(xf_task_fence(w, &in->fence, &t, err));

@@ -8,7 +8,13 @@
  */
 #include "coordinator/store_work.h"
 
-enum { NAME_MAX_BYTES = 1024, SPEC_MAX = 1024 * 1024, WORD_MAX = 64, TEXT_MAX = 2048 };
+enum {
+    NAME_MAX_BYTES = 1024,
+    SPEC_MAX = 1024 * 1024,
+    WORD_MAX = 64,
+    TEXT_MAX = 2048,
+    NOTICES_MAX = 1000
+};
 
 static enum xf_code
 check_len(struct xf_str s, size_t min, size_t max, const char *what, struct xf_err *err)
@@ -85,17 +91,31 @@ void xf_job_delta_outcome(struct xf_job_delta *d, enum xf_outcome outcome, int s
     }
 }
 
-enum xf_code xf_notice_add(
-    struct xf_work *w, int64_t job, const char *code, struct xf_str text, struct xf_err *err)
+/* Only the newest of a job are kept: whoever talks too much must not fill the disk. */
+static enum xf_code put_notice(
+    struct xf_work *w, int64_t job, struct xf_str code, struct xf_str text, struct xf_err *err)
 {
-    return xf_sql_run(&w->sql,
+    XF_TRY(xf_sql_run(&w->sql,
                       err,
                       "INSERT INTO notice(job, at_ms, code, text) VALUES(?, ?, ?, ?)",
                       "iisb",
                       job,
                       w->now_ms,
-                      xf_str_c(code),
-                      text);
+                      code,
+                      text));
+    return xf_sql_run(&w->sql,
+                      err,
+                      "DELETE FROM notice WHERE job = ?1 AND id <= (SELECT id FROM notice"
+                      " WHERE job = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+                      "ii",
+                      job,
+                      (int64_t)NOTICES_MAX);
+}
+
+enum xf_code xf_notice_add(
+    struct xf_work *w, int64_t job, const char *code, struct xf_str text, struct xf_err *err)
+{
+    return put_notice(w, job, xf_str_c(code), text, err);
 }
 
 enum xf_code xf_pass_add(
@@ -404,14 +424,7 @@ enum xf_code xf_do_note(struct xf_work *w, struct xf_store_op *op, struct xf_err
 
     XF_TRY(check_len(in->code, 1, WORD_MAX, "notice code", err));
     XF_TRY(check_len(in->text, 0, TEXT_MAX, "notice", err));
-    return xf_sql_run(&w->sql,
-                      err,
-                      "INSERT INTO notice(job, at_ms, code, text) VALUES(?, ?, ?, ?)",
-                      "iisb",
-                      in->job,
-                      w->now_ms,
-                      in->code,
-                      in->text);
+    return put_notice(w, in->job, in->code, in->text, err);
 }
 
 enum xf_code xf_do_agent_seen(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)

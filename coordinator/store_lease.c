@@ -170,13 +170,15 @@ static enum xf_code candidates(
                         &st,
                         err,
                         "SELECT id FROM task WHERE job = ? AND state = " S_TASK_READY
-                        " AND rank <= ? AND (1 << kind) & ? AND not_before <= ?"
+                        " AND rank <= ? AND (1 << kind) & ? AND (not_before <= ?4"
+                        " OR not_before > ?4 + ?5)"
                         " ORDER BY rank, id LIMIT ?",
-                        "iiiii",
+                        "iiiiii",
                         ask->job,
                         max_rank(ask->kinds),
                         (int64_t)ask->kinds,
                         w->now_ms,
+                        (int64_t)XF_STORE_DELAY_MAX_MS, /* more: the clock was set back */
                         limit));
     *n = 0;
     for (;;) {

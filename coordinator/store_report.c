@@ -119,7 +119,9 @@ static enum xf_code merge_parts(struct xf_work *w,
     xf_part_list_init(&old, &arena, max);
     XF_TRY(xf_task_parts(w, t->id, &old, err));
     for (size_t i = 0; i < old.n; i++) {
-        XF_ASSERT(old.at[i].part_no >= t->first_part && old.at[i].part_no <= t->last_part);
+        if (old.at[i].part_no < t->first_part || old.at[i].part_no > t->last_part) {
+            return XF_FAIL(err, XF_E_CORRUPT, "task %lld has a foreign part", (long long)t->id);
+        }
         slots[old.at[i].part_no - t->first_part] = &old.at[i];
     }
     for (size_t i = 0; i < in->n_parts; i++) {

@@ -77,8 +77,8 @@ struct xf_out_checkpoint {
  * fifth a batch is split in two, a single object or an upload fails (XF_E_LIMIT). */
 struct xf_in_give_back {
     struct xf_store_fence fence;
-    enum xf_how how; /* DRAINED, LOST, EXPIRED, UNFIT, FAILED or STOPPED */
-    int64_t delay_ms;
+    enum xf_how how;  /* DRAINED, LOST, EXPIRED, UNFIT, FAILED or STOPPED */
+    int64_t delay_ms; /* 0 to XF_STORE_DELAY_MAX_MS */
 };
 struct xf_out_give_back {
     int64_t job;

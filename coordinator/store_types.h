@@ -9,7 +9,12 @@
 #include "common/base/fsm.h"
 #include "proto/limits.h"
 
-enum { XF_STORE_INSTANCE_LEN = 16, XF_STORE_AGENT_MAX = 128, XF_STORE_PARTS_MAX = 10000 };
+enum {
+    XF_STORE_INSTANCE_LEN = 16,
+    XF_STORE_AGENT_MAX = 128,
+    XF_STORE_PARTS_MAX = 10000,
+    XF_STORE_DELAY_MAX_MS = 600000
+};
 
 /* The last four are ends for ever (but for an operator's retry of completed_with_failures). */
 enum xf_job_state {

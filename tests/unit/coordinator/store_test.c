@@ -2,7 +2,10 @@
  * store_test.c - what the store promises to its callers: pages, leases, reports, uploads, retries,
  * stops and ends. Every test ends with a check of all invariants.
  */
+#include "tests/lib/gen.h"
 #include "tests/lib/test.h"
+
+enum { ODD_KEYS = 40 };
 #include "tests/unit/coordinator/store_kit.h"
 
 static int set_up(void **state)
@@ -350,6 +353,93 @@ static void a_task_given_back_waits_its_delay(void **state)
     assert_int_equal(kit_lease(k, job, 'b', XF_TASK_ALL, 1, &b), 1);
 }
 
+/* CASE C092, the clock: a step of the wall clock holds no task back for longer than a delay. */
+static void c092_a_clock_set_back_holds_no_task_back(void **state)
+{
+    struct kit *k = *state;
+    int64_t job = listed_job(k, 5, 0);
+    struct held a = kit_lease_one(k, job, 'a', XF_TASK_BATCH);
+    struct xf_store_op *op = kit_give_back_op(&a, XF_HOW_UNFIT);
+    struct held b;
+
+    op->in.give_back.delay_ms = XF_STORE_DELAY_MAX_MS + 1;
+    assert_int_equal(kit_do(k, op), XF_E_INVAL);
+    op = kit_give_back_op(&a, XF_HOW_UNFIT);
+    op->in.give_back.delay_ms = 5000;
+    kit_must(k, op);
+    assert_int_equal(kit_lease(k, job, 'b', XF_TASK_ALL, 1, &b), 0);
+    xf_fakeclock_set_wall(&k->clock, xf_clock_wall_ms(&k->clock.clock) - 3600000);
+    assert_int_equal(kit_lease(k, job, 'b', XF_TASK_ALL, 1, &b), 1);
+}
+
+/* Keys are bytes: whatever came in comes out, by every way. */
+static void odd_keys_come_back_as_they_were(void **state)
+{
+    struct kit *k = *state;
+    int64_t job = kit_job(k, "one", 1);
+    struct xf_store_op *op = kit_op(XF_OP_PAGE_COMMIT);
+    struct xf_object *large = xf_store_op_calloc(op, ODD_KEYS, sizeof(*large));
+    struct xf_buf keys[ODD_KEYS];
+    struct xf_rng rng;
+
+    xf_rng_init(&rng, xf_test_seed());
+    for (size_t i = 0; i < ODD_KEYS; i++) {
+        xf_buf_init(&keys[i], 0);
+        if (i == 0) {
+            xf_buf_put(&keys[i], XF_STR_LIT("nul\0 and not utf-8 \xff\xfe'\"\n"));
+        } else {
+            xf_gen_key(&rng, &keys[i], 1024);
+        }
+        large[i] = (struct xf_object){.key = xf_buf_view(&keys[i]), .size = 100};
+    }
+    op->in.page_commit = (struct xf_in_page_commit){.shard = kit_shard(k, job),
+                                                    .cursor_new = XF_STR_LIT("\xff\0c"),
+                                                    .uploads = large,
+                                                    .n_uploads = ODD_KEYS};
+    kit_must(k, op);
+    for (size_t i = 0; i < ODD_KEYS; i++) {
+        kit_must(k, kit_lease_op(job, 'a', XF_TASK_ALL, 1));
+        const struct xf_lease_task *t = &k->last.out.lease.tasks[0];
+        assert_true(xf_str_eq(t->upload->object.key, xf_buf_view(&keys[i])));
+        struct held h = {.task = t->task, .attempt = t->attempt};
+        memset(h.instance, 'a', sizeof(h.instance));
+        assert_int_equal(kit_end(k, &h, XF_OUTCOME_FAILED, false), XF_OK);
+    }
+    op = kit_op(XF_OP_READ_FAILURES);
+    op->in.read_page.job = job;
+    kit_must(k, op);
+    assert_int_equal(k->last.out.read_failures.n, ODD_KEYS);
+    for (size_t i = 0; i < ODD_KEYS; i++) {
+        assert_true(xf_str_eq(k->last.out.read_failures.rows[i].object.key, xf_buf_view(&keys[i])));
+        xf_buf_fini(&keys[i]);
+    }
+    kit_must(k, kit_op(XF_OP_READ_RECOVER));
+    assert_true(xf_str_eq(k->last.out.read_recover.shards[0].cursor, XF_STR_LIT("\xff\0c")));
+}
+
+static void only_the_newest_notices_are_kept(void **state)
+{
+    struct kit *k = *state;
+    struct xf_in_read_page at = {.limit = XF_STORE_PAGE_MAX};
+    size_t n = 0;
+
+    for (int i = 0; i < 1010; i++) {
+        struct xf_store_op *op = kit_op(XF_OP_NOTE);
+        op->in.note = (struct xf_in_note){0, XF_STR_LIT("test"), XF_STR_LIT("text")};
+        kit_must(k, op);
+    }
+    for (bool more = true; more;) {
+        struct xf_store_op *op = kit_op(XF_OP_READ_NOTICES);
+        op->in.read_page = at;
+        kit_must(k, op);
+        n += k->last.out.read_notices.n;
+        at.after = k->last.out.read_notices.next;
+        more = k->last.out.read_notices.more;
+    }
+    assert_int_equal(n, 1000);
+    assert_int_equal(at.after, 1010);
+}
+
 /* Die with what there is until nothing is ready any more. */
 static unsigned die_with_everything(struct kit *k, int64_t job)
 {
@@ -643,6 +733,9 @@ int main(void)
         T(a_late_report_after_the_end_makes_a_recheck_at_once),
         T(a_lease_given_again_carries_what_was_reported),
         T(a_task_given_back_waits_its_delay),
+        T(c092_a_clock_set_back_holds_no_task_back),
+        T(odd_keys_come_back_as_they_were),
+        T(only_the_newest_notices_are_kept),
         T(a_batch_that_kills_agents_is_split_down_to_the_object),
         T(progress_forgives_deaths),
         T(a_late_report_on_a_split_batch_checks_its_halves),
