@@ -482,6 +482,13 @@ static void c059_expired_token_is_renewed_once(void **state)
     rig_put(r, "x");
     assert_int_equal(r->code, XF_E_CREDS);
     assert_int_equal(script_requests(r->script), 3);
+
+    r->rotates = true; /* a source that is always newer: once for a request all the same */
+    script_say(r->script, text.ptr);
+    script_say(r->script, text.ptr);
+    rig_put(r, "x");
+    assert_int_equal(r->code, XF_E_CREDS);
+    assert_int_equal(script_requests(r->script), 5);
 }
 
 static void c059_expired_token_on_head_is_seen_in_a_header(void **state)
@@ -500,6 +507,22 @@ static void c059_expired_token_on_head_is_seen_in_a_header(void **state)
     script_say(r->script, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n");
     rig_head(r, "k");
     assert_int_equal(r->code, XF_OK);
+}
+
+static void without_credentials_nothing_is_signed(void **state)
+{
+    struct rig *r = *state;
+    struct rig anonymous;
+    struct rig_opts o = {.no_creds = true};
+
+    rig_open(&anonymous, &o);
+    script_say(anonymous.script, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n");
+    rig_head(&anonymous, "k");
+    assert_int_equal(anonymous.code, XF_OK);
+    ASSERT_NOT_SENT(&anonymous, 0, "authorization");
+    ASSERT_NOT_SENT(&anonymous, 0, "x-amz-");
+    rig_close(&anonymous);
+    assert_int_equal(script_requests(r->script), 0);
 }
 
 /* ---- multipart ---- */
@@ -615,6 +638,7 @@ int main(void)
         T(a_clock_that_is_off_is_corrected_once_and_remembered),
         WITH_TOKEN(c059_expired_token_is_renewed_once),
         WITH_TOKEN(c059_expired_token_on_head_is_seen_in_a_header),
+        T(without_credentials_nothing_is_signed),
         T(c003_complete_wants_ascending_parts_with_etags),
         T(c053_no_such_upload_after_a_lost_reply),
         T(c057_part_10001_is_refused),

@@ -11,6 +11,7 @@ static enum xf_code give_creds(void *self, struct xf_creds **out, struct xf_err 
     XF_AUTO_BUF key = {0};
 
     r->resolves++;
+    r->generation += r->rotates ? 1 : 0;
     xf_buf_putf(&key, "AKIAKEYNUMBER%u", r->generation);
     return xf_creds_new(xf_buf_view(&key),
                         XF_STR_LIT(RIG_SECRET),

@@ -19,6 +19,7 @@ struct rig {
 
     unsigned generation; /* the credentials' source gives keys with this number */
     bool with_token;
+    bool rotates; /* and gives newer ones each time */
     int resolves;
 
     /* the last result, copied */
