@@ -44,6 +44,34 @@ static void object_target(struct xf_s3_req *req, struct xf_str bucket, struct xf
     xf_client_target(req, bucket, key);
 }
 
+static bool is_ascii(struct xf_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if ((unsigned char)text.ptr[i] >= 0x80) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* AWS mangles raw UTF-8 in a header, but decodes RFC 2047 words; other services keep raw bytes. */
+static void meta_header(struct xf_s3_req *req, const struct xf_s3_meta *meta)
+{
+    XF_AUTO_BUF name = {0};
+    XF_AUTO_BUF word = {0};
+    struct xf_str value = meta->value;
+
+    if (req->s3->opts.endpoint.is_aws && !is_ascii(value)) {
+        xf_buf_put_c(&word, "=?UTF-8?B?");
+        xf_buf_put_base64(&word, value.ptr, value.len);
+        xf_buf_put_c(&word, "?=");
+        value = xf_buf_view(&word);
+    }
+    xf_buf_put_c(&name, "x-amz-meta-");
+    xf_buf_put(&name, meta->name);
+    xf_client_header(req, xf_arena_dup(&req->arena, xf_buf_view(&name)).ptr, value);
+}
+
 static void attrs_headers(struct xf_s3_req *req, const struct xf_s3_attrs *a)
 {
     if (a == NULL) {
@@ -57,11 +85,7 @@ static void attrs_headers(struct xf_s3_req *req, const struct xf_s3_attrs *a)
     header_if(req, "expires", a->expires);
     header_if(req, "x-amz-website-redirect-location", a->website_redirect);
     for (size_t i = 0; i < a->n_meta; i++) {
-        XF_AUTO_BUF name = {0};
-
-        xf_buf_put_c(&name, "x-amz-meta-");
-        xf_buf_put(&name, a->meta[i].name);
-        xf_client_header(req, xf_arena_dup(&req->arena, xf_buf_view(&name)).ptr, a->meta[i].value);
+        meta_header(req, &a->meta[i]);
     }
 }
 

@@ -413,8 +413,9 @@ static void judge(struct xf_s3_req *req)
         judge_get(req);
     } else if (req->want.root != XF_XML_NONE) {
         judge_document(req, doc, &why);
-    } else if (req->op == XF_S3_PART && res->etag.len == 0) {
-        (void)XF_FAIL(&res->err, XF_E_XML, "answer to a part has no ETag");
+    } else if ((req->op == XF_S3_PART || req->op == XF_S3_PUT) && res->etag.len == 0) {
+        (void)XF_FAIL(
+            &res->err, XF_E_XML, "answer to an upload has no ETag: was it S3 that answered?");
         res->maybe_done = true;
     }
 }

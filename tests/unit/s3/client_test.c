@@ -525,6 +525,52 @@ static void without_credentials_nothing_is_signed(void **state)
     assert_int_equal(script_requests(r->script), 0);
 }
 
+static void a_put_that_something_else_answered_is_no_success(void **state)
+{
+    struct rig *r = *state;
+    XF_AUTO_BUF text = {0};
+
+    script_say(r->script, rig_reply(&text, "200 OK", "", "<html><body>welcome</body></html>"));
+    rig_put(r, "x");
+    assert_int_equal(r->code, XF_E_XML);
+    assert_true(r->maybe_done);
+}
+
+static void aws_gets_its_own_headers(void **state)
+{
+    static const struct xf_s3_meta meta[] = {{{"a", 1}, {"caf\xc3\xa9", 5}}, {{"b", 1}, {"x", 1}}};
+    static const struct xf_s3_attrs attrs = {.meta = meta, .n_meta = 2};
+    struct rig *r = *state;
+    struct rig aws;
+    struct rig_opts ro = {.as_aws = true};
+    struct xf_xml_part part = {.part_no = 1, .etag = {"e1", 2}};
+    struct xf_s3_put_opts po = {KEY("k"), .attrs = &attrs};
+    struct xf_s3_complete_opts co = {
+        KEY("k"), .upload_id = XF_STR_LIT("u"), .parts = &part, .n_parts = 1, .object_size = 7};
+    XF_AUTO_BUF text = {0};
+
+    rig_open(&aws, &ro);
+    rig_reply(&text,
+              "200 OK",
+              "ETag: \"e\"\r\n",
+              "<CompleteMultipartUploadResult><ETag>e</ETag></CompleteMultipartUploadResult>");
+    script_say(aws.script, text.ptr);
+    script_say(aws.script, text.ptr);
+    assert_non_null(xf_s3_put(aws.s3, &po, rig_done, &aws));
+    rig_wait(&aws);
+    ASSERT_SENT(&aws, 0, "x-amz-meta-a: =?UTF-8?B?Y2Fmw6k=?=\r\n");
+    ASSERT_SENT(&aws, 0, "x-amz-meta-b: x\r\n");
+    assert_non_null(xf_s3_complete(aws.s3, &co, rig_done, &aws));
+    rig_wait(&aws);
+    ASSERT_SENT(&aws, 1, "x-amz-mp-object-size: 7\r\n");
+    rig_close(&aws);
+
+    script_say(r->script, text.ptr); /* another service: the bytes as they are */
+    assert_non_null(xf_s3_put(r->s3, &po, rig_done, r));
+    rig_wait(r);
+    ASSERT_SENT(r, 0, "x-amz-meta-a: caf\xc3\xa9\r\n");
+}
+
 /* ---- multipart ---- */
 
 static void c003_complete_wants_ascending_parts_with_etags(void **state)
@@ -639,6 +685,8 @@ int main(void)
         WITH_TOKEN(c059_expired_token_is_renewed_once),
         WITH_TOKEN(c059_expired_token_on_head_is_seen_in_a_header),
         T(without_credentials_nothing_is_signed),
+        T(a_put_that_something_else_answered_is_no_success),
+        T(aws_gets_its_own_headers),
         T(c003_complete_wants_ascending_parts_with_etags),
         T(c053_no_such_upload_after_a_lost_reply),
         T(c057_part_10001_is_refused),

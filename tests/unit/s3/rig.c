@@ -43,6 +43,7 @@ void rig_open(struct rig *r, const struct rig_opts *o)
     assert_int_equal(xf_http_curl_new(r->loop, &o->http, &r->http, &err), XF_OK);
     xf_buf_putf(&url, "http://127.0.0.1:%u", o->port != 0 ? o->port : script_port(r->script));
     assert_int_equal(xf_uri_endpoint_parse(xf_buf_view(&url), &so.endpoint, &err), XF_OK);
+    so.endpoint.is_aws = o->as_aws;
     so.loop = r->loop;
     so.http = r->http;
     so.creds = o->no_creds ? NULL : xf_creds_source_of(&creds_ops, r, "test");

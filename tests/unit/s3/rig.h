@@ -44,6 +44,7 @@ struct rig_opts {
     struct xf_http_opts http;
     bool with_token;
     bool no_creds;
+    bool as_aws;   /* the client takes the endpoint for AWS's */
     unsigned port; /* 0: the script's */
 };
 
