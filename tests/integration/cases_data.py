@@ -167,7 +167,7 @@ def half_arrives(mode):
             {"op": "HeadObject", "bucket": "dst", "key": "c052/once", "id": "once", "count": 1, "action": half},
         )
         seen = []
-        job = b.begin("c052/", mode, PARTS + "[retry]\nattempts = 2\n")
+        job = b.begin("c052/", mode, PARTS + 'if_exists = "overwrite"\n[retry]\nattempts = 2\n')
         st = b.ended(job, want="completed_with_failures", tick=lambda s: seen.append((s["objects"]["copied"], s["state"])))
         check(st["objects"]["copied"] == 1 and st["objects"]["failed"] == 1, json.dumps(st["objects"]))
         check(all(c <= 1 and s != "completed" for c, s in seen), f"success was told too early: {seen}")
