@@ -91,7 +91,7 @@ STALLS = {
     "window": ("PutObject", {"read_stop": 100000}),
     "answer": ("PutObject", {"stall_after": -1}),
 }
-SHORT_LIMITS = '[s3]\nconnect_timeout = "2s"\nfirst_byte_timeout = "3s"\nstall_timeout = "3s"\n'
+SHORT_LIMITS = '[s3]\nconnect = "2s"\nfirst_byte = "3s"\nstall = "3s"\n'
 
 
 def c061_a_stalled_socket_is_given_up_in_both_directions():
