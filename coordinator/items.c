@@ -23,6 +23,7 @@ enum {
     ENDED_MAX = 20000, /* tasks that ended and are remembered */
     HAS_MD5 = 1,
     HAS_CRC = 2,
+    SIZE_LEN = 8,
     UNFIT_DELAY_MS = 1000,
     FAILED_DELAY_MS = 2000,
     STEP_ATTEMPTS_MAX = 10 /* leases of one step of an upload */
@@ -100,13 +101,17 @@ static uint32_t kind_of(struct xf_coordinator *c, uint64_t task, uint32_t attemp
 /* ---- parts --------------------------------------------------------------------------------------
  */
 
-/* What the store keeps beside a part's etag: a byte of flags, then md5 and crc32c. */
+/* What the store keeps beside a part's etag: a byte of flags, the size (big endian), then md5 and
+ * crc32c. */
 static struct xf_str pack_sums(struct xf_store_op *op, const struct xf_msg_part *p)
 {
-    char sums[1 + XF_MD5_LEN + XF_CRC_LEN];
-    size_t n = 1;
+    char sums[1 + SIZE_LEN + XF_MD5_LEN + XF_CRC_LEN];
+    size_t n = 1 + SIZE_LEN;
 
     sums[0] = 0;
+    for (size_t i = 0; i < SIZE_LEN; i++) {
+        sums[1 + i] = (char)(unsigned char)(p->size >> (8 * (SIZE_LEN - 1 - i)));
+    }
     if (p->md5.len == XF_MD5_LEN) {
         sums[0] = (char)(sums[0] | HAS_MD5);
         memcpy(sums + n, p->md5.ptr, XF_MD5_LEN);
@@ -117,18 +122,24 @@ static struct xf_str pack_sums(struct xf_store_op *op, const struct xf_msg_part 
         memcpy(sums + n, p->crc32c.ptr, XF_CRC_LEN);
         n += XF_CRC_LEN;
     }
-    return n == 1 ? XF_STR_EMPTY : xf_store_op_dup(op, xf_str_n(sums, n));
+    return xf_store_op_dup(op, xf_str_n(sums, n));
 }
 
 static void unpack_sums(struct xf_str sums, struct xf_msg_part *p)
 {
-    size_t at = 1;
+    size_t at = 1 + SIZE_LEN;
 
-    if (sums.len > 0 && (sums.ptr[0] & HAS_MD5) != 0 && sums.len >= at + XF_MD5_LEN) {
+    if (sums.len < at) {
+        return; /* not ours: the agent finds the part too short */
+    }
+    for (size_t i = 0; i < SIZE_LEN; i++) {
+        p->size = p->size << 8 | (unsigned char)sums.ptr[1 + i];
+    }
+    if ((sums.ptr[0] & HAS_MD5) != 0 && sums.len >= at + XF_MD5_LEN) {
         p->md5 = xf_str_sub(sums, at, at + XF_MD5_LEN);
         at += XF_MD5_LEN;
     }
-    if (sums.len > 0 && (sums.ptr[0] & HAS_CRC) != 0 && sums.len >= at + XF_CRC_LEN) {
+    if ((sums.ptr[0] & HAS_CRC) != 0 && sums.len >= at + XF_CRC_LEN) {
         p->crc32c = xf_str_sub(sums, at, at + XF_CRC_LEN);
     }
 }

@@ -460,7 +460,10 @@ class Bench(Lab):
             if tick:
                 tick(st)
 
-        st = self.wait_job(job, timeout, tick=look)
+        try:
+            st = self.wait_job(job, timeout, tick=look)
+        except Failed as e:
+            raise Failed(f"{e}\n{json.dumps(self.show(job))[:3000]}") from None
         check(st["state"] == want, f"ended {st['state']}, not {want}: {json.dumps(st)}\n{json.dumps(self.show(job))[:3000]}")
         check(st["exit_code"] in EXITS[want], f"exit code {st['exit_code']} of a job that is {want}")
         at_rest = want in ("completed", "completed_with_failures")
