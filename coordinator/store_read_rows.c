@@ -242,7 +242,7 @@ enum xf_code xf_do_read_attempts(struct xf_work *w, struct xf_store_op *op, stru
 {
     struct xf_out_read_attempts *out = &op->out.read_attempts;
     struct xf_in_read_page in = op->in.read_page;
-    int64_t tasks[ATTEMPT_TASKS_MAX][2];
+    int64_t tasks[ATTEMPT_TASKS_MAX][2] = {{0}};
     AUTO_PAGE p = {.st = NULL};
     bool got;
 
