@@ -11,6 +11,8 @@
  *             2. All copies of a request get the same bytes.
  *             3. Every token is answered or dropped exactly once.
  */
+#include "coordinator/hub.h"
+
 #include "common/base/log.h"
 #include "coordinator/hub_int.h"
 #include "proto/codec.h"

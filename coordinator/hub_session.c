@@ -203,18 +203,18 @@ static void make_room(struct session *s, const struct xf_msg_order *o)
     memmove(&s->orders[at], &s->orders[at + 1], (s->n_orders - at) * sizeof(*s->orders));
 }
 
-void xf_hub_order(struct xf_hub *h, struct xf_hub_session *pub, const struct xf_msg_order *o)
+void xf_hub_order(struct xf_hub *h, struct xf_hub_session *s, const struct xf_msg_order *o)
 {
-    struct session *s = XF_CONTAINER_OF(pub, struct session, pub);
+    struct session *mine = XF_CONTAINER_OF(s, struct session, pub);
 
     XF_ASSERT_OWNER(h);
-    make_room(s, o);
-    s->orders[s->n_orders] = *o;
-    s->orders[s->n_orders].job = xf_str_n(xf_str_dup(o->job), o->job.len);
-    s->n_orders++;
-    if (s->chans[XF_CHANNEL_POLL].open != NULL) {
+    make_room(mine, o);
+    mine->orders[mine->n_orders] = *o;
+    mine->orders[mine->n_orders].job = xf_str_n(xf_str_dup(o->job), o->job.len);
+    mine->n_orders++;
+    if (mine->chans[XF_CHANNEL_POLL].open != NULL) {
         /* At the loop's next turn, so that orders given together go together. */
-        xf_timer_in(h->o.loop, &s->poll_timer, 0);
+        xf_timer_in(h->o.loop, &mine->poll_timer, 0);
     }
 }
 

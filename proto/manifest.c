@@ -195,6 +195,10 @@ static void decode_objects(struct xf_unpack *u, struct xf_manifest *m)
 enum xf_code xf_manifest_decode(struct xf_str bytes, struct xf_manifest *out, struct xf_err *err)
 {
     struct xf_unpack u;
+    uint8_t magic;
+    uint8_t version;
+    uint8_t magic;
+    uint8_t version;
 
     memset(out, 0, sizeof(*out));
     if (bytes.len > XF_MANIFEST_BYTES_MAX) {
@@ -205,7 +209,9 @@ enum xf_code xf_manifest_decode(struct xf_str bytes, struct xf_manifest *out, st
                        XF_MANIFEST_BYTES_MAX);
     }
     xf_unpack_init(&u, bytes);
-    if (xf_unpack_byte(&u) != MAGIC || xf_unpack_byte(&u) != VERSION) {
+    magic = xf_unpack_byte(&u);
+    version = xf_unpack_byte(&u);
+    if (magic != MAGIC || version != VERSION) {
         return XF_FAIL(err, XF_E_PROTO, "not a manifest of version %d", VERSION);
     }
     out->source_no = (uint32_t)xf_unpack_u64(&u, XF_SOURCE_NO_MAX);

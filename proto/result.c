@@ -178,6 +178,8 @@ enum xf_code
 xf_result_set_decode(struct xf_str bytes, uint32_t n, struct xf_result_set *out, struct xf_err *err)
 {
     struct xf_unpack u;
+    uint8_t magic;
+    uint8_t version;
     uint32_t n_records;
     uint64_t next = 0;
 
@@ -186,7 +188,9 @@ xf_result_set_decode(struct xf_str bytes, uint32_t n, struct xf_result_set *out,
         return XF_OK;
     }
     xf_unpack_init(&u, bytes);
-    if (xf_unpack_byte(&u) != MAGIC || xf_unpack_byte(&u) != VERSION) {
+    magic = xf_unpack_byte(&u);
+    version = xf_unpack_byte(&u);
+    if (magic != MAGIC || version != VERSION) {
         return XF_FAIL(err, XF_E_PROTO, "not a result of version %d", VERSION);
     }
     n_records = (uint32_t)xf_unpack_u64(&u, n);

@@ -1,6 +1,8 @@
 /*
  * bus.c - what server and client of the bus share: URLs, TLS files, nng's errors.
  */
+#include "common/net/bus.h"
+
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/net/bus_int.h"

@@ -61,14 +61,14 @@ XF_MUST_CHECK enum xf_code xf_bus_listen(const struct xf_bus_server_opts *opts,
                                          struct xf_bus_server **out,
                                          struct xf_err *err);
 /** Requests still open are forgotten; no callback runs after this. Not inside a callback of it. */
-void xf_bus_server_close(struct xf_bus_server *s);
+void xf_bus_server_close(struct xf_bus_server *b);
 XF_AUTO_DEFINE(xf_bus_server, xf_bus_server_close)
 /** The URL with the port that was chosen. */
-const char *xf_bus_server_url(const struct xf_bus_server *s);
+const char *xf_bus_server_url(const struct xf_bus_server *b);
 /** Answer; bytes are copied. Above bytes_max nothing is sent, and the caller's deadline ends it. */
-void xf_bus_reply(struct xf_bus_server *s, uint64_t token, struct xf_str bytes);
+void xf_bus_reply(struct xf_bus_server *b, uint64_t token, struct xf_str bytes);
 /** Never answer it. */
-void xf_bus_drop(struct xf_bus_server *s, uint64_t token);
+void xf_bus_drop(struct xf_bus_server *b, uint64_t token);
 
 /* ---- client ---- */
 
@@ -133,6 +133,6 @@ struct xf_bus_answerer {
     void *bus;
 };
 struct xf_bus_caller xf_bus_client_caller(struct xf_bus_client *c);
-struct xf_bus_answerer xf_bus_server_answerer(struct xf_bus_server *s);
+struct xf_bus_answerer xf_bus_server_answerer(struct xf_bus_server *b);
 
 #endif
