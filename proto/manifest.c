@@ -197,8 +197,6 @@ enum xf_code xf_manifest_decode(struct xf_str bytes, struct xf_manifest *out, st
     struct xf_unpack u;
     uint8_t magic;
     uint8_t version;
-    uint8_t magic;
-    uint8_t version;
 
     memset(out, 0, sizeof(*out));
     if (bytes.len > XF_MANIFEST_BYTES_MAX) {
