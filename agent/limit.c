@@ -2,9 +2,11 @@
  * limit.c - AIMD with a gate.
  *
  * Growth by 1 for each answer while below `slow_until` (doubling each round trip), then by 1 for
- * each `limit` answers. Every window of at least WINDOW_MS and WINDOW_N answers compares its rate
- * with the best rate seen at a lower limit: a quarter more requests that gave less than GAIN more
- * answers are taken back, and growth rests for HOLD_WINDOWS windows.
+ * each `limit` answers. A window lasts WINDOW_MS, WINDOW_N answers and two mean latencies,
+ * whichever is longest. A quarter more requests that gave less than GAIN more answers, and whose
+ * answers took longer by SLOWER, only stood in a queue: they are taken back, and growth rests for
+ * HOLD_WINDOWS windows. Without the longer answers a lower rate is noise, or there was too little
+ * to do.
  *
  * Invariants:
  * 1. 1 <= limit <= max.
@@ -21,12 +23,13 @@ enum {
     START = 16,
     WINDOW_MS = 250,
     WINDOW_N = 16,
-    HOLD_WINDOWS = 40,
+    HOLD_WINDOWS = 20,
     DOWN_MIN_MS = 500,
     DOWN_STREAK_MAX = 6 /* 500 ms << 6 = 32 s at most between two looks at a dead endpoint */
 };
 static const double gain = 1.05;
 static const double step_up = 1.25;
+static const double slower = 1.15;
 
 struct xf_limit {
     struct xf_loop *loop;
@@ -43,7 +46,9 @@ struct xf_limit {
     uint64_t throttled;
     int64_t window_ms; /* its start */
     uint64_t window_n;
-    double base_rate; /* best answers a ms, at base_limit */
+    int64_t window_latency_ms; /* sum over the window's answers */
+    double base_rate;          /* best answers a ms, at base_limit */
+    double base_latency_ms;    /* mean of that window */
     double base_limit;
     unsigned hold;
     struct xf_timer gate;
@@ -203,11 +208,16 @@ static void look_at_window(struct xf_limit *l)
     if (span < WINDOW_MS || l->window_n < WINDOW_N) {
         return;
     }
+    double latency_ms = (double)l->window_latency_ms / (double)l->window_n;
+    if ((double)span < 2.0 * latency_ms) {
+        return;
+    }
     double rate = (double)l->window_n / (double)span;
     bool was_full = l->was_full;
 
     l->window_ms = now;
     l->window_n = 0;
+    l->window_latency_ms = 0;
     l->was_full = false;
     if (l->hold > 0) {
         l->hold--;
@@ -221,19 +231,21 @@ static void look_at_window(struct xf_limit *l)
     }
     if (l->base_rate <= 0.0 || rate >= l->base_rate * gain) {
         l->base_rate = rate;
+        l->base_latency_ms = latency_ms;
         l->base_limit = l->limit;
-    } else if (l->limit >= l->base_limit * step_up) {
+    } else if (l->limit >= l->base_limit * step_up && latency_ms > l->base_latency_ms * slower) {
         set_limit(l, l->base_limit, "no gain");
         l->slow_until = l->limit;
         l->hold = HOLD_WINDOWS;
     }
 }
 
-static void good(struct xf_limit *l)
+static void good(struct xf_limit *l, int64_t started_ms)
 {
     l->streak = 0;
     l->down_streak = 0;
     l->window_n++;
+    l->window_latency_ms += xf_loop_mono_ms(l->loop) - started_ms;
     look_at_window(l);
     if (l->hold == 0 && (l->was_full || (double)l->in_flight + 2.0 >= l->limit)) {
         set_limit(l, l->limit + (l->limit < l->slow_until ? 1.0 : 1.0 / l->limit), NULL);
@@ -248,7 +260,7 @@ void xf_limit_give(struct xf_limit *l,
     XF_ASSERT(l->in_flight > 0);
     l->in_flight--;
     switch (how) {
-    case XF_LIMIT_OK: good(l); break;
+    case XF_LIMIT_OK: good(l, started_ms); break;
     case XF_LIMIT_THROTTLED: cut(l, started_ms, retry_after_ms); break;
     case XF_LIMIT_DOWN: down(l, started_ms); break;
     case XF_LIMIT_NEUTRAL: break;

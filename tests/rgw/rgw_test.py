@@ -90,7 +90,7 @@ def fill(s3, bucket, rng):
 
 def attributes(s3, bucket, key, head):
     names = ("ContentType", "CacheControl", "ContentDisposition", "ContentEncoding", "ContentLanguage")
-    tags = s3.get_object_tagging(Bucket=bucket, Key=key)["TagSet"]
+    tags = s3.get_object_tagging(Bucket=bucket, Key=key).get("TagSet", [])
     return {n: head.get(n) for n in names}, head["Metadata"], sorted((t["Key"], t["Value"]) for t in tags)
 
 

@@ -157,26 +157,77 @@ static void unreachable_pauses_grow_and_end_with_an_answer(void **state)
     close_fx(&fx);
 }
 
+enum { QUEUE_MAX = 4096 };
+
+/* Requests under way, by the time they began; first in, first out. */
+struct queue {
+    int64_t began[QUEUE_MAX];
+    unsigned head;
+    unsigned len;
+};
+
+static void send_all(struct fx *fx, struct queue *q)
+{
+    while (xf_limit_take(fx->limit)) {
+        assert_true(q->len < QUEUE_MAX);
+        q->began[(q->head + q->len++) % QUEUE_MAX] = now(fx);
+    }
+}
+
+static void answer_one(struct fx *fx, struct queue *q)
+{
+    int64_t began = q->began[q->head];
+
+    q->head = (q->head + 1) % QUEUE_MAX;
+    q->len--;
+    xf_limit_give(fx->limit, XF_LIMIT_OK, began, -1);
+}
+
 static void growth_without_gain_is_taken_back(void **state)
 {
     (void)state;
     struct fx fx;
+    struct queue q = {0};
     unsigned highest = 0;
 
-    /* the service does 8 answers a turn of 10 ms, whatever is asked */
+    /* the service does 8 answers a turn of 10 ms, whatever is asked: more only wait longer */
     open_fx(&fx, 8, 1024);
-    unsigned out = take_all(&fx);
+    send_all(&fx, &q);
     for (int i = 0; i < 2000; i++) {
         move(&fx, 10);
-        for (int k = 0; k < 8; k++) {
-            xf_limit_give(fx.limit, XF_LIMIT_OK, now(&fx), -1);
-            out--;
+        for (int k = 0; k < 8 && q.len > 0; k++) {
+            answer_one(&fx, &q);
         }
-        out += take_all(&fx);
+        send_all(&fx, &q);
         highest = xf_limit_now(fx.limit) > highest ? xf_limit_now(fx.limit) : highest;
     }
     assert_true(highest < 1024);
-    give_all(&fx, out, XF_LIMIT_NEUTRAL);
+    give_all(&fx, q.len, XF_LIMIT_NEUTRAL);
+    close_fx(&fx);
+}
+
+static void answers_that_come_in_waves_do_not_stop_growth(void **state)
+{
+    (void)state;
+    struct fx fx;
+    struct queue q = {0};
+    unsigned lowest = UINT32_MAX;
+
+    /* every answer takes 300 ms, so windows see many or few of them */
+    open_fx(&fx, 16, 1024);
+    send_all(&fx, &q);
+    for (int i = 0; i < 3000; i++) {
+        move(&fx, 10);
+        while (q.len > 0 && now(&fx) - q.began[q.head] >= 300) {
+            answer_one(&fx, &q);
+        }
+        send_all(&fx, &q);
+        if (i > 1000 && xf_limit_now(fx.limit) < lowest) {
+            lowest = xf_limit_now(fx.limit);
+        }
+    }
+    assert_int_equal(lowest, 1024);
+    give_all(&fx, q.len, XF_LIMIT_NEUTRAL);
     close_fx(&fx);
 }
 
@@ -228,6 +279,7 @@ int main(void)
         cmocka_unit_test(c060_retry_after_closes_the_gate),
         cmocka_unit_test(unreachable_pauses_grow_and_end_with_an_answer),
         cmocka_unit_test(growth_without_gain_is_taken_back),
+        cmocka_unit_test(answers_that_come_in_waves_do_not_stop_growth),
         cmocka_unit_test(waiters_go_in_order_and_after_the_gate),
     };
     return xf_test_run("agent_limit", tests, NULL, NULL);
