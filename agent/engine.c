@@ -148,7 +148,15 @@ static void launch(struct xf_op *op)
 {
     struct xf_engine *e = op->run->e;
     const struct xf_step *step = &op->steps[op->state];
+    unsigned copies = step->flags & (XF_STEP_COPY | XF_STEP_PART_COPY);
 
+    if (copies != 0 && !xf_op_may_copy(op, copies == XF_STEP_PART_COPY)) {
+        for (int side = 0; side < XF_SIDE_N; side++) {
+            xf_op_give(op, (enum xf_side)side, XF_LIMIT_NEUTRAL, -1);
+        }
+        op->choose(op);
+        return;
+    }
     if ((step->flags & XF_STEP_WRITE) != 0 && is_past_fence(e)) {
         XF_WARN("lease.expired", xf_f_c("step", step->name));
         xf_op_end(op); /* the next turn stops the rest */

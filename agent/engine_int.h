@@ -25,10 +25,12 @@ struct xf_stream;
 enum xf_side { XF_SRC, XF_DST, XF_SIDE_N };
 
 enum xf_step_flags {
-    XF_STEP_WRITE = 1,     /* not started after the fence */
-    XF_STEP_BOTH = 2,      /* needs a permit of either side */
-    XF_STEP_OWN_RETRY = 4, /* `done` sees errors of class RETRY too */
-    XF_STEP_IS_SCAN = 8    /* tells nothing about an object: failing it fails nothing */
+    XF_STEP_WRITE = 1,      /* not started after the fence */
+    XF_STEP_BOTH = 2,       /* needs a permit of either side */
+    XF_STEP_OWN_RETRY = 4,  /* `done` sees errors of class RETRY too */
+    XF_STEP_COPY = 16,      /* CopyObject: pointless once the service is known not to do it */
+    XF_STEP_PART_COPY = 32, /* UploadPartCopy: likewise */
+    XF_STEP_IS_SCAN = 8     /* tells nothing about an object: failing it fails nothing */
 };
 
 struct xf_step {
@@ -80,6 +82,8 @@ struct xf_op {
     unsigned state;
     uint32_t idx; /* of the object, or of the part in its range */
 
+    /* Chooses anew for a server copy that waited its turn and is known not to work by then. */
+    void (*choose)(struct xf_op *op);
     struct xf_s3_req *req;
     struct xf_timer timer; /* wait before another try */
     struct xf_limit_want want;

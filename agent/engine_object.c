@@ -256,6 +256,7 @@ void xf_small_begin(struct xf_run *run, uint32_t idx)
     struct xf_err err;
 
     op->idx = idx;
+    op->choose = xf_small_transfer;
     if (xf_op_set_object(op, &run->w->manifest.objects[idx], &err) != XF_OK) {
         xf_small_fail_err(op, &err, false);
     } else if (is_itself(op)) {
@@ -396,7 +397,7 @@ const struct xf_step xf_small_steps[XF_SMALL_N] = {
     [XF_SMALL_RECHECK]  = {"recheck",    XF_SRC, 0, ON(LOOK), head_source, recheck_done},
     [XF_SMALL_LOOK]     = {"look",       XF_DST, 0, TRANSFER, head_dest, look_done},
     [XF_SMALL_ASK]      = {"ask",        XF_SRC, 0, TRANSFER, head_source, ask_done},
-    [XF_SMALL_COPY]     = {"copy",       XF_DST, XF_STEP_WRITE, ON(COPY_DST) | TROUBLE, xf_copy_start, xf_copy_done},
+    [XF_SMALL_COPY]     = {"copy",       XF_DST, XF_STEP_WRITE | XF_STEP_COPY, ON(COPY_DST) | TROUBLE, xf_copy_start, xf_copy_done},
     [XF_SMALL_COPY_DST] = {"copy_dst",   XF_DST, 0, ON(COPY_SRC) | TROUBLE, head_dest, xf_copy_dst_done},
     [XF_SMALL_COPY_SRC] = {"copy_src",   XF_SRC, 0, TROUBLE, head_source, xf_copy_src_done},
     [XF_SMALL_GONE]     = {"gone",       XF_SRC, 0, TROUBLE, head_source, gone_done},

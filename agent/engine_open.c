@@ -250,7 +250,7 @@ static void opened(struct xf_op *op, const struct xf_s3_result *res)
         .upload_id = res->upload_id,
         .part_size = op->offset,
         .n_parts = op->part_no,
-        .is_changed = op->is_changed,
+        .is_changed = op->is_changed || op->obj->etag.len == 0, /* unlisted: learnt here */
         .etag = xf_str_c(op->etag),
         .size = op->size,
         .flags = op->flags,

@@ -198,7 +198,7 @@ static void gone_done(struct xf_op *op, const struct xf_s3_result *res)
 #define ON(state) XF_TO(PART_##state)
 /* clang-format off */
 static const struct xf_step part_steps[PART_N] = {
-    [PART_COPY]   = {"part_copy",   XF_DST, XF_STEP_WRITE, ON(GET) | ON(STREAM) | ON(GONE), copy_start, copy_done},
+    [PART_COPY]   = {"part_copy",   XF_DST, XF_STEP_WRITE | XF_STEP_PART_COPY, ON(GET) | ON(STREAM) | ON(GONE), copy_start, copy_done},
     [PART_GET]    = {"part_get",    XF_SRC, 0, ON(PUT) | ON(GONE), get_start, get_done},
     [PART_PUT]    = {"part_put",    XF_DST, XF_STEP_WRITE, ON(GONE), put_start, put_done},
     [PART_STREAM] = {"part_stream", XF_DST, XF_STEP_WRITE | XF_STEP_BOTH, ON(GONE), stream_start, put_done},
@@ -218,6 +218,7 @@ void xf_parts_begin(struct xf_run *run, uint32_t part_no)
         return; /* told */
     }
     op->part_no = part_no;
+    op->choose = transfer;
     if ((uint64_t)(part_no - 1) > (op->size - 1) / w->part_size || op->size == 0) {
         (void)XF_FAIL(&err, XF_E_PROTO, "part %u is beyond the object's end", part_no);
         xf_upload_fail(op, &err, NULL, true);

@@ -686,15 +686,6 @@ static struct xf_str one_object(struct xf_arena *arena, const struct xf_upload_r
     return xf_arena_dup(arena, xf_buf_view(&bytes));
 }
 
-/* Bytes of part `no` by the stored layout: every part is whole but the last. */
-static uint64_t part_bytes(const struct xf_upload_row *u, uint32_t no)
-{
-    uint64_t before = (uint64_t)(no - 1) * u->part_size;
-    uint64_t left = u->object.size > before ? u->object.size - before : 0;
-
-    return left < u->part_size ? left : u->part_size;
-}
-
 static void
 fill_upload(struct xf_arena *arena, const struct xf_lease_task *t, struct xf_msg_task *m)
 {
@@ -713,7 +704,6 @@ fill_upload(struct xf_arena *arena, const struct xf_lease_task *t, struct xf_msg
         struct xf_msg_part *p = &m->parts[m->n_parts++];
         p->part_no = t->parts[i].part_no;
         p->etag = t->parts[i].etag;
-        p->size = part_bytes(u, p->part_no);
         p->through = t->parts[i].through_bytes;
         unpack_sums(t->parts[i].checksum, p);
     }
