@@ -349,6 +349,14 @@ static void on_leased(struct xf_store_op *op)
     xf_xfree(l);
 }
 
+/* What is ready is shared by the agents that are up, so that the first to ask does not take all. */
+static uint32_t share(const struct xf_coordinator *c, const struct xf_cjob *j)
+{
+    uint32_t n_up = c->n_agents_up > 0 ? (uint32_t)c->n_agents_up : 1;
+
+    return (j->ready + n_up - 1) / n_up;
+}
+
 static size_t fill_sched(struct xf_coordinator *c,
                          const struct xf_cagent *a,
                          struct xf_sched_job *jobs,
@@ -365,7 +373,7 @@ static size_t fill_sched(struct xf_coordinator *c,
         jobs[n++] = (struct xf_sched_job){.id = (int64_t)j->id,
                                           .priority = j->row.priority,
                                           .kinds = kinds,
-                                          .tasks_ready = j->ready,
+                                          .tasks_ready = share(c, j),
                                           .tasks_leased = j->row.tasks_leased,
                                           .is_fit = xf_roster_is_fit(c, a, (int64_t)j->id)};
     }
