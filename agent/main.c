@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
@@ -209,19 +208,6 @@ static enum xf_code block_signals(struct xf_err *err)
     return XF_OK;
 }
 
-/* A connection a request: as many descriptors as the system lets us have. */
-static void raise_descriptors(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-            XF_WARN("agent.descriptors_not_raised", xf_f_u64("limit", limit.rlim_max));
-        }
-    }
-}
-
 static int work(const struct values *v, struct xf_err *err)
 {
     static const int signals[] = {SIGTERM, SIGINT, 0};
@@ -231,8 +217,6 @@ static int work(const struct values *v, struct xf_err *err)
     int status = EXIT_REFUSED;
     const struct xf_agent_opts ao = {
         .conf = &values, .version = XF_VERSION, .on_ready = on_ready, .arg = &w};
-
-    raise_descriptors();
     enum xf_code rc = parse_ready_fd(v->ready_fd, &w.ready_fd, err);
     rc = rc == XF_OK ? block_signals(err) : rc;
     rc = rc == XF_OK ? load(v, &values, &conf, err) : rc;
