@@ -46,6 +46,7 @@ struct xf_http_req {
     bool want_resume;
     bool cancelled;
     bool stopped; /* a callback of the owner said so */
+    int os_errno; /* why no socket could be made; 0 */
 
     struct xf_buf head;
     struct xf_http_header *headers; /* while the head comes only value.len: where a line starts */

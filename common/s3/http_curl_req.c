@@ -3,7 +3,9 @@
  */
 #include "common/s3/http_curl.h"
 
+#include <errno.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #define BULK_BUFFER  (128L * 1024L)
 #define PLAIN_BUFFER (16L * 1024L)
@@ -213,6 +215,21 @@ static int on_seek(void *arg, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
+/* Our own, to learn why there is none: without descriptors it is this host that is unwell, not the
+ * endpoint. */
+static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct xf_http_req *req = arg;
+    int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+
+    (void)purpose; /* there is one: a connection */
+    if (fd < 0) {
+        req->os_errno = errno;
+        return CURL_SOCKET_BAD;
+    }
+    return fd;
+}
+
 /* ---- options ---- */
 
 struct setter {
@@ -246,6 +263,10 @@ static void set_lasting(struct setter *s)
     set_ptr(s, CURLOPT_WRITEDATA, req);
     set_ptr(s, CURLOPT_READDATA, req);
     set_ptr(s, CURLOPT_SEEKDATA, req);
+    set_ptr(s, CURLOPT_OPENSOCKETDATA, req);
+    if (s->code == CURLE_OK) {
+        s->code = curl_easy_setopt(req->easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+    }
     if (s->code == CURLE_OK) {
         s->code = curl_easy_setopt(req->easy, CURLOPT_HEADERFUNCTION, on_header);
     }
@@ -373,6 +394,7 @@ bool xf_curl_req_setup(struct xf_http_req *req, const struct xf_http_call *call)
     req->want_resume = false;
     req->cancelled = false;
     req->stopped = false;
+    req->os_errno = 0;
     xf_buf_reset(&req->head);
     req->n_lines = 0;
     req->parsed = (struct xf_http_head){.content_length = XF_HTTP_SIZE_UNKNOWN};
@@ -409,6 +431,18 @@ bool xf_curl_req_setup(struct xf_http_req *req, const struct xf_http_call *call)
 
 /* ---- outcome ---- */
 
+/* No socket for want of descriptors, memory or ports. */
+static bool is_local(const struct xf_http_req *req)
+{
+    long os_errno = req->os_errno;
+
+    if (os_errno == 0 && curl_easy_getinfo(req->easy, CURLINFO_OS_ERRNO, &os_errno) != CURLE_OK) {
+        return false;
+    }
+    return os_errno == EMFILE || os_errno == ENFILE || os_errno == ENOBUFS || os_errno == ENOMEM ||
+           os_errno == EADDRNOTAVAIL;
+}
+
 static enum xf_code code_of(const struct xf_http_req *req, CURLcode code)
 {
     /* clang-format off */
@@ -417,7 +451,7 @@ static enum xf_code code_of(const struct xf_http_req *req, CURLcode code)
     case CURLE_COULDNT_RESOLVE_PROXY:
         return XF_E_DNS;
     case CURLE_COULDNT_CONNECT:
-        return XF_E_UNREACHABLE;
+        return is_local(req) ? XF_E_IO : XF_E_UNREACHABLE;
     case CURLE_OPERATION_TIMEDOUT: /* only connecting has a time-out of libcurl's */
         return req->head_done ? XF_E_TIMEOUT : XF_E_UNREACHABLE;
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -468,6 +502,7 @@ static void set_failure(struct xf_http_req *req, CURLcode code, struct xf_http_d
                           (unsigned long long)req->bytes_in,
                           (unsigned long long)req->parsed.content_length);
     } else if (req->err.code == XF_OK) {
+        text = req->os_errno != 0 ? xf_errno_text(req->os_errno) : text;
         (void)XF_FAIL_SUB(&req->err, code_of(req, code), (int)code, "%s", text);
     }
     done->err = req->err;

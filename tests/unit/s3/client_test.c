@@ -4,6 +4,9 @@
 #include "tests/lib/test.h"
 #include "tests/unit/s3/rig.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #define OK0     "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 #define XML     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 #define S3_NS   " xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""
@@ -431,6 +434,28 @@ static void nobody_there_is_unreachable_and_names_the_address(void **state)
     assert_int_equal(script_requests(r->script), 0);
 }
 
+static void want_of_descriptors_is_this_hosts_fault(void **state)
+{
+    struct rig *r = *state;
+    struct rlimit old;
+    struct rlimit none;
+    int next = dup(0);
+
+    assert_true(next > 0);
+    assert_int_equal(close(next), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+    none = old;
+    none.rlim_cur = (rlim_t)next;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    rig_head(r, "k");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+    assert_int_equal(r->code, XF_E_IO);
+    assert_int_equal(xf_code_class(r->code), XF_CLASS_LOCAL);
+    script_say(r->script, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n");
+    rig_head(r, "k");
+    assert_int_equal(r->code, XF_OK);
+}
+
 /* ---- repeats ---- */
 
 static void a_clock_that_is_off_is_corrected_once_and_remembered(void **state)
@@ -681,6 +706,7 @@ int main(void)
         T(c012_archived_objects_are_told),
         T(a_lost_reply_leaves_a_write_open),
         T(nobody_there_is_unreachable_and_names_the_address),
+        T(want_of_descriptors_is_this_hosts_fault),
         T(a_clock_that_is_off_is_corrected_once_and_remembered),
         WITH_TOKEN(c059_expired_token_is_renewed_once),
         WITH_TOKEN(c059_expired_token_on_head_is_seen_in_a_header),
