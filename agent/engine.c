@@ -163,6 +163,7 @@ static void launch(struct xf_op *op)
         return;
     }
     op->asked_ms = xf_loop_mono_ms(e->loop);
+    op->want.has_begun = true;
     (void)atomic_fetch_add(&e->n_in_flight, 1); /* the old count tells nothing */
     op->req = step->start(op);
     XF_ASSERT(op->req != NULL);

@@ -52,6 +52,7 @@ struct xf_limit {
     double base_limit;
     unsigned hold;
     struct xf_timer gate;
+    struct xf_list begun; /* served first: what has begun is to end */
     struct xf_list line;
     size_t n_line;
     bool granting;
@@ -68,9 +69,10 @@ static void grant(struct xf_limit *l)
         return; /* a go() gave its permit back at once: the outer loop goes on */
     }
     l->granting = true;
-    while (has_room(l) && !xf_list_is_empty(&l->line)) {
+    while (has_room(l) && l->n_line > 0) {
+        struct xf_list *from = xf_list_is_empty(&l->begun) ? &l->line : &l->begun;
         struct xf_limit_want *w =
-            XF_CONTAINER_OF(xf_list_pop_front(&l->line), struct xf_limit_want, node);
+            XF_CONTAINER_OF(xf_list_pop_front(from), struct xf_limit_want, node);
         l->n_line--;
         l->in_flight++;
         w->go(w);
@@ -115,6 +117,7 @@ struct xf_limit *xf_limit_new(const struct xf_limit_opts *o)
     l->cut_ms = INT64_MIN;
     l->window_ms = xf_loop_mono_ms(o->loop);
     l->gate = (struct xf_timer){.cb = on_gate, .arg = l};
+    xf_list_init(&l->begun);
     xf_list_init(&l->line);
     set_limit(l, (double)(o->start != 0 ? o->start : START), NULL);
     return l;
@@ -132,7 +135,7 @@ void xf_limit_free(struct xf_limit *l)
 
 bool xf_limit_take(struct xf_limit *l)
 {
-    if (!xf_list_is_empty(&l->line) || !has_room(l)) {
+    if (l->n_line > 0 || !has_room(l)) {
         l->was_full = true;
         return false;
     }
@@ -142,7 +145,7 @@ bool xf_limit_take(struct xf_limit *l)
 
 void xf_limit_wait(struct xf_limit *l, struct xf_limit_want *want)
 {
-    xf_list_push_back(&l->line, &want->node);
+    xf_list_push_back(want->has_begun ? &l->begun : &l->line, &want->node);
     l->n_line++;
 }
 

@@ -40,6 +40,7 @@ struct xf_limit_want {
     struct xf_list node;
     void (*go)(struct xf_limit_want *want); /* holds a permit now */
     void *arg;
+    bool has_begun; /* it had permits before: goes before those who did not */
 };
 
 struct xf_limit *xf_limit_new(const struct xf_limit_opts *o);

@@ -74,12 +74,12 @@ def test_wrong_keys_are_refused():
 
 def c016_a_job_into_itself_is_refused():
     with Lab("self") as lab:
-        s3 = lab.s3d("s3", "--bucket", "b")
-        s3.put("b", "x/1", "1")
+        s3 = lab.s3d("s3", "--bucket", "box")
+        s3.put("box", "x/1", "1")
         lab.coordinator()
-        refused(lab, ["submit", lab.toml(s3, s3, "s3://b/x/", "s3://b/x/copy/")], 2, "overlap")
-        refused(lab, ["submit", lab.toml(s3, s3, "s3://b/x/", "s3://b/x/")], 2, "overlap")
-        refused(lab, ["submit", lab.toml(s3, s3, "s3://b/", "s3://b/y/")], 2, "overlap")
+        refused(lab, ["submit", lab.toml(s3, s3, "s3://box/x/", "s3://box/x/copy/")], 2, "overlap")
+        refused(lab, ["submit", lab.toml(s3, s3, "s3://box/x/", "s3://box/x/")], 2, "overlap")
+        refused(lab, ["submit", lab.toml(s3, s3, "s3://box/", "s3://box/y/")], 2, "overlap")
 
 
 def c009_a_forced_server_copy_across_endpoints_is_refused():
