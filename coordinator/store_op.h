@@ -91,7 +91,8 @@ struct xf_store_batch {
 
 /* One listing page: batches, uploads, cursor and counters in one transaction, when the shard still
  * has that generation and cursor; else XF_E_STALE, and XF_OK with `repeated` when exactly this page
- * is in already. XF_E_LIMIT: the store is above max_bytes; try again later. */
+ * is in already. Keys at or beyond the shard's end are dropped: another shard has them. XF_E_LIMIT:
+ * the store is above max_bytes; try again later. */
 struct xf_in_page_commit {
     int64_t shard;
     uint32_t generation;
@@ -107,6 +108,7 @@ struct xf_in_page_commit {
 };
 struct xf_out_page_commit {
     bool repeated;
+    bool is_done; /* the shard is: it was the last page, or went to the shard's end */
     uint64_t listed;
 };
 
