@@ -99,8 +99,10 @@ def main():
         follow(lab, job, lambda st: st["objects"]["copied"] >= half or st["state"] in ENDS, shown)
         say("kill -9 of agent-1; it comes back")
         agents[0].kill()
-        follow(lab, job, lambda st: st["objects"]["copied"] >= 2 * half or st["state"] in ENDS, shown)
+        back = time.monotonic() + 1
+        follow(lab, job, lambda st: time.monotonic() > back or st["state"] in ENDS, shown)
         agents[0].start()
+        follow(lab, job, lambda st: st["objects"]["copied"] >= 2 * half or st["state"] in ENDS, shown)
         say("kill -9 of the coordinator; it comes back")
         coordinator.kill()
         coordinator.start()
