@@ -22,7 +22,10 @@ static struct xf_json *listing_json(const struct xf_job_row *r, const struct xf_
     xf_json_set_u64(j, "keys", r->n.keys_returned);
     xf_json_set_u64(j, "requests", r->n.list_requests);
     xf_json_set_u64(j, "shards_open", r->shards_open);
-    xf_json_set_bool(j, "failed", live != NULL && live->listing_failed);
+    xf_json_set_bool(j,
+                     "failed",
+                     (live != NULL && live->listing_failed) ||
+                         (r->state == XF_JOB_FAILED && r->shards_open > 0));
     return j;
 }
 

@@ -216,7 +216,21 @@ char *xf_json_dump(const struct xf_json *j, bool pretty)
     char *text = json_dumps(j_of(j), JSON_ENCODE_ANY | (pretty ? JSON_INDENT(2) : JSON_COMPACT));
 
     XF_ASSERT(text != NULL);
-    return text; /* jansson allocates by malloc, as xf_xfree expects */
+    if (strchr(text, 0x7f) == NULL) {
+        return text; /* jansson allocates by malloc, as xf_xfree expects */
+    }
+    /* DEL is legal in JSON and moves a terminal's cursor: it stands only inside strings. */
+    XF_AUTO_BUF safe;
+    xf_buf_init(&safe, 0);
+    for (const char *p = text; *p != '\0'; p++) {
+        if (*p == 0x7f) {
+            xf_buf_put_c(&safe, "\\u007f");
+        } else {
+            xf_buf_put_byte(&safe, *p);
+        }
+    }
+    xf_xfree(text);
+    return xf_buf_take(&safe);
 }
 
 enum xf_code xf_json_parse(struct xf_str text, struct xf_json **out, struct xf_err *err)

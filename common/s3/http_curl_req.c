@@ -244,6 +244,17 @@ static void set_long(struct setter *s, CURLoption option, long value)
     }
 }
 
+/* libcurl refuses a size while the handle has its buffers, as after a host that was not found; then
+ * it goes on with those. */
+static void set_hint(struct setter *s, CURLoption option, long value)
+{
+    CURLcode code = curl_easy_setopt(s->req->easy, option, value);
+
+    if (s->code == CURLE_OK && code != CURLE_BAD_FUNCTION_ARGUMENT) {
+        s->code = code;
+    }
+}
+
 static void set_ptr(struct setter *s, CURLoption option, const void *value)
 {
     if (s->code == CURLE_OK) {
@@ -413,8 +424,8 @@ bool xf_curl_req_setup(struct xf_http_req *req, const struct xf_http_call *call)
     link_lines(req);
     set_ptr(&s, CURLOPT_URL, call->url);
     set_ptr(&s, CURLOPT_HTTPHEADER, req->lines);
-    set_long(&s, CURLOPT_BUFFERSIZE, buffer);
-    set_long(&s, CURLOPT_UPLOAD_BUFFERSIZE, buffer);
+    set_hint(&s, CURLOPT_BUFFERSIZE, buffer);
+    set_hint(&s, CURLOPT_UPLOAD_BUFFERSIZE, buffer);
     set_long(&s, CURLOPT_FRESH_CONNECT, call->is_once ? 1L : 0L);
     set_method(&s);
     req->call.url = NULL; /* libcurl has its copy */

@@ -441,6 +441,10 @@ static void c079_a_probe_tells_what_is_wrong_before_a_job_is_made(void **state)
     assert_non_null(strstr(fx.err.msg, "allow_empty"));
     make_spec(&fx, "http://127.0.0.1:1", "s3://src/", "s3://dst/");
     assert_int_equal(probe(&fx), XF_E_UNREACHABLE);
+    make_spec(&fx, "http://no-such-host.invalid:9", "s3://src/", "s3://dst/");
+    assert_int_equal(probe(&fx), XF_E_DNS);
+    make_spec(&fx, fx.url, "s3://src/", "s3://dst/");
+    assert_int_equal(probe(&fx), XF_OK);
     assert_int_equal(setenv("LISTER_TEST_SECRET", "WRONG", 1), 0);
     make_spec(&fx, fx.url, "s3://src/", "s3://dst/");
     assert_true(probe(&fx) == XF_E_DENIED || fx.err.code == XF_E_CREDS);
