@@ -25,7 +25,7 @@ import urllib.parse
 import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BIN = os.environ.get("XF_BIN_DIR") or os.path.join(ROOT, "build", "release", "bin")
+BIN = os.path.abspath(os.environ.get("XF_BIN_DIR") or os.path.join(ROOT, "build", "release", "bin"))
 ENDS = ("completed", "completed_with_failures", "failed", "cancelled")
 EXITS = {"completed": (0,), "completed_with_failures": (3, 4), "failed": (1, 2, 5, 8), "cancelled": (1,)}
 MIB = 1 << 20
@@ -63,8 +63,8 @@ def free_port():
     raise Failed("no free port")
 
 
-def wait_for(what, cond, timeout):
-    """The first true value of cond(); an error after timeout seconds."""
+def wait_for(what, cond, timeout, every=0.02):
+    """The first true value of cond(), looked at every so many seconds; an error after timeout seconds."""
     end = time.monotonic() + timeout
     while True:
         v = cond()
@@ -72,7 +72,7 @@ def wait_for(what, cond, timeout):
             return v
         if time.monotonic() > end:
             raise Failed(f"waited {timeout} s in vain for: {what}")
-        time.sleep(0.02)
+        time.sleep(every)
 
 
 class Proc:
@@ -157,6 +157,12 @@ class Proc:
         """Highest resident memory so far."""
         with open(f"/proc/{self.pid}/status", encoding="ascii") as f:
             return int(re.search(r"VmHWM:\s+(\d+)", f.read()).group(1))
+
+    def cpu_s(self):
+        """Seconds of processor time so far, of all its threads."""
+        with open(f"/proc/{self.pid}/stat", encoding="ascii") as f:
+            fields = f.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class S3d(Proc):
@@ -371,7 +377,7 @@ class Lab:
         check(code in (0, 1, 3, 4, 8), f"status ended with {code}: {err}")
         return json.loads(out)
 
-    def wait_job(self, job, timeout, tick=None):
+    def wait_job(self, job, timeout, tick=None, every=0.02):
         """The final status. tick(status) is called at each look."""
 
         def look():
@@ -380,7 +386,7 @@ class Lab:
                 tick(st)
             return st if st and st["state"] in ENDS else None
 
-        return wait_for(f"the end of {job}", look, timeout)
+        return wait_for(f"the end of {job}", look, timeout, every)
 
     def show(self, job):
         """Everything that `show` knows of a job."""
