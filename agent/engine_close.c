@@ -4,7 +4,7 @@
  *   source -> complete -> dest -> told
  *   abort -> parts -> (still there) abort ...;   find -> abort -> find ...   without an upload id
  *
- * Complete is sent only with parts 1 to N whose sizes add up to the object's, and only while the
+ * Complete is sent only with parts 1 to N whose layout covers the object, and only while the
  * source is what was copied. A Complete whose answer was lost is judged by the destination: its
  * etag must be the one that follows from the parts, an object of the same size is not enough.
  */
@@ -20,25 +20,37 @@ enum close_state { CLOSE_SRC, CLOSE_COMPLETE, CLOSE_DST, CLOSE_N };
 static enum xf_code check_parts(const struct xf_op *op, struct xf_err *err)
 {
     const struct xf_work *w = op->run->w;
-    uint64_t sum = 0;
+    const struct xf_plan plan = {
+        .size = op->size, .part_size = w->part_size, .n_parts = w->n_parts};
+    uint64_t offset = 0;
+    uint64_t len = 0;
 
-    if (w->n_done_parts != w->n_parts) {
+    if (w->part_size == 0 || w->n_done_parts != w->n_parts) {
         return XF_FAIL(err, XF_E_PROTO, "%u of %u parts are named", w->n_done_parts, w->n_parts);
     }
     for (uint32_t i = 0; i < w->n_parts; i++) {
-        if (w->parts[i].part_no != i + 1 || w->parts[i].etag.len == 0) {
+        const struct xf_work_part *part = &w->parts[i];
+        if (part->part_no != i + 1 || part->etag.len == 0) {
             return XF_FAIL(err, XF_E_PROTO, "part %u is missing", i + 1);
         }
-        if (w->parts[i].size > op->size - sum) {
-            return XF_FAIL(err, XF_E_PROTO, "the parts are larger than the object");
+        if (offset + len >= op->size) {
+            return XF_FAIL(err, XF_E_PROTO, "part %u is beyond the object's end", i + 1);
         }
-        sum += w->parts[i].size;
+        xf_plan_range(&plan, i + 1, &offset, &len);
+        if (part->size != 0 && part->size != len) { /* 0: not kept; the layout says it */
+            return XF_FAIL(err,
+                           XF_E_TRUNCATED,
+                           "part %u has %ju of %ju bytes",
+                           i + 1,
+                           (uintmax_t)part->size,
+                           (uintmax_t)len);
+        }
     }
-    if (sum != op->size) {
+    if (offset + len != op->size) {
         return XF_FAIL(err,
                        XF_E_TRUNCATED,
                        "the parts have %ju of %ju bytes",
-                       (uintmax_t)sum,
+                       (uintmax_t)(offset + len),
                        (uintmax_t)op->size);
     }
     return XF_OK;

@@ -252,9 +252,9 @@ void xf_op_renew(struct xf_op *op, const struct xf_s3_result *head)
 {
     bool had_etag = op->etag[0] != '\0';
 
-    if (xf_op_is_changed(op, head) && (had_etag || head->size != op->size)) {
-        op->is_changed = true;
-        op->flags |= XF_RESULT_CHANGED;
+    if (xf_op_is_changed(op, head)) {
+        op->is_changed = true; /* also when the etag was not known: now it is to be told */
+        op->flags |= had_etag || head->size != op->size ? XF_RESULT_CHANGED : 0;
     }
     xf_op_keep_etag(op->etag, head->etag);
     op->size = head->size;

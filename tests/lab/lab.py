@@ -244,7 +244,7 @@ class Lab:
         self.bus_port = free_port()
         self.http_port = free_port()
         self.secrets = [SRC_SECRET, DST_SECRET]
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "XFER_"))}
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "XFER_")) or k == "XFER_LOG"}
         self.env.update(
             XFER_COORDINATOR=self.bus_url,
             HOME=self.dir,
