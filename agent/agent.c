@@ -5,7 +5,7 @@
  */
 #include "agent/agent.h"
 
-#include "agent/agent_metrics.h"
+#include "agent/metrics.h"
 #include "agent/runner.h"
 #include "common/base/file.h"
 #include "common/base/log.h"
@@ -152,6 +152,18 @@ void xf_agent_stop(struct xf_agent *a)
 
 /* ---- HTTP ---- */
 
+static void refresh_metrics(struct xf_metrics *m, const struct xf_runner_stats *s)
+{
+    xf_agent_metrics_set(m, XF_AM_OBJECTS, (double)s->sum.objects);
+    xf_agent_metrics_set(m, XF_AM_BYTES, (double)s->sum.bytes);
+    xf_agent_metrics_set(m, XF_AM_THROUGH, (double)s->sum.through);
+    xf_agent_metrics_set(m, XF_AM_THROTTLED, (double)s->sum.throttled);
+    xf_agent_metrics_set(m, XF_AM_RETRIES, (double)s->sum.retries);
+    xf_agent_metrics_set(m, XF_AM_IN_FLIGHT, (double)s->sum.in_flight);
+    xf_agent_metrics_set(m, XF_AM_TASKS, (double)s->tasks);
+    xf_agent_metrics_set(m, XF_AM_UP, s->is_up ? 1.0 : 0.0);
+}
+
 static void serve_metrics(void *arg, struct xf_httpd_req *req, struct xf_str rest)
 {
     struct xf_agent *a = arg;
@@ -160,7 +172,7 @@ static void serve_metrics(void *arg, struct xf_httpd_req *req, struct xf_str res
 
     (void)rest; /* the path has none */
     xf_runner_stats(a->runner, &s);
-    xf_agent_metrics_refresh(a->metrics, &s);
+    refresh_metrics(a->metrics, &s);
     xf_metrics_write(a->metrics, &text);
     xf_httpd_reply(req, 200, "text/plain; version=0.0.4", xf_buf_view(&text));
 }
@@ -241,11 +253,12 @@ static unsigned count_lanes(const struct xf_agent_conf *c)
 static enum xf_code open_runner(struct xf_agent *a, struct xf_err *err)
 {
     const struct xf_agent_conf *c = a->o.conf;
+    const char *bundle = getenv("AWS_CA_BUNDLE"); /* NOLINT(concurrency-mt-unsafe): at start */
     const struct xf_http_opts http = {
         .connect_ms = c->connect_ms,
         .first_byte_ms = c->first_byte_ms,
         .stall_window_ms = c->stall_ms,
-        .ca_file = c->ca_file.len > 0 ? c->ca_file : xf_str_c(getenv("AWS_CA_BUNDLE")),
+        .ca_file = c->ca_file.len > 0 ? c->ca_file : xf_str_c(bundle),
     };
     const struct xf_runner_opts o = {
         .loop = a->loop,

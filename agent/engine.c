@@ -14,6 +14,8 @@
  *    xf_engine_start() or xf_engine_stop().
  * 4. A write starts only before the fence, by the clock read at that moment.
  */
+#include "agent/engine.h"
+
 #include "agent/engine_int.h"
 #include "common/base/log.h"
 #include "common/base/retry.h"

@@ -54,7 +54,7 @@ struct xf_engine_opts {
                           struct xf_creds_source **out,
                           struct xf_err *err);
     void *creds_arg;
-    struct xf_metrics *metrics; /* NULL: none; rows as in agent_metrics.h */
+    struct xf_metrics *metrics; /* NULL: none; rows as in metrics.h */
 };
 
 XF_MUST_CHECK enum xf_code

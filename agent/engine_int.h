@@ -320,7 +320,7 @@ enum xf_scan_answer {
 enum xf_scan_answer xf_scan_ask(const struct xf_scan *s, uint32_t idx, struct xf_verify_side *out);
 
 /* ---- engine_parts.c, engine_open.c, engine_close.c, engine_probe.c ---- */
-void xf_parts_begin(struct xf_run *run, uint32_t idx);
+void xf_parts_begin(struct xf_run *run, uint32_t part_no);
 void xf_open_begin(struct xf_run *run);
 void xf_close_begin(struct xf_run *run);
 void xf_abort_begin(struct xf_run *run);

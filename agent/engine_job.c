@@ -1,6 +1,6 @@
 /* engine_job.c - a job on one engine: its two clients and limits, and what ops ask about it. */
-#include "agent/agent_metrics.h"
 #include "agent/engine_int.h"
+#include "agent/metrics.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
 #include "common/s3/creds.h"

@@ -5,6 +5,8 @@
  * acknowledged, or the time is up -> bye -> on_drained. xf_runner_free(): link first, so nothing is
  * said any more; then the lanes, whose works come back through the queue; then tasks and jobs.
  */
+#include "agent/runner.h"
+
 #include "agent/runner_int.h"
 #include "common/base/log.h"
 

@@ -33,7 +33,7 @@ struct xf_loop {
     _Atomic bool stopping;
     int64_t mono_ms;
     int64_t wall_ms;
-    bool rearmed; /* a callback started a timer that is due already */
+    bool rearmed;       /* a callback started a timer that is due already */
     struct slot *slots; /* slot 0 is never used */
     uint32_t n_slots;
     uint32_t free_slot;

@@ -51,7 +51,7 @@ list_commands() {
     jq -r --arg root "$PWD/" '.[] | .file as $f
         | [ ($f | ltrimstr($root)) ]
           + [ .command | splits(" +") | select(test("^-(D|I|std=)")) | gsub($root; "./")
-              | gsub("=\"?\\./.*"; "") ]
+              | gsub("=\"?\\./.*"; "") | gsub("\\\\\""; "\"") ]
         | join(" ")' "$database" | LC_ALL=C sort -u
 }
 

@@ -7,8 +7,8 @@
 
 #define SERVER "[copy]\nif_exists = \"overwrite\"\npart_size = \"5MiB\"\n"
 #define RELAY  SERVER "mode = \"relay\"\n"
-#define BIG    "{\"bucket\":\"src\",\"key\":\"big\",\"size\":15728650,\"seed\":4}" /* 3 x 5 MiB + 10 \
-                                                                                    */
+/* 3 x 5 MiB + 10 */
+#define BIG "{\"bucket\":\"src\",\"key\":\"big\",\"size\":15728650,\"seed\":4}"
 
 static const char *const modes[] = {SERVER, RELAY};
 

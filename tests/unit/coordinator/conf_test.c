@@ -1,9 +1,8 @@
 /*
  * conf_test.c - the coordinator's options: defaults, ranges, refusals with their place.
  */
-#include "coordinator/coord_conf.h"
-
 #include "common/base/toml.h"
+#include "coordinator/coord_conf.h"
 #include "tests/lib/test.h"
 #include "tests/lib/tmpdir.h"
 

@@ -1,5 +1,5 @@
-/* agent_metrics.c - the table. */
-#include "agent/agent_metrics.h"
+/* metrics.c - the table. */
+#include "agent/metrics.h"
 
 static const double request_bounds[] = {
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
@@ -60,19 +60,7 @@ void xf_agent_metrics_request(struct xf_metrics *m,
                       (double)took_us / 1e6);
 }
 
-static void set(struct xf_metrics *m, enum xf_am row, double v)
+void xf_agent_metrics_set(struct xf_metrics *m, enum xf_am row, double v)
 {
     xf_series_set(xf_metrics_series(m, row, NULL, NULL, NULL), v);
-}
-
-void xf_agent_metrics_refresh(struct xf_metrics *m, const struct xf_runner_stats *s)
-{
-    set(m, XF_AM_OBJECTS, (double)s->sum.objects);
-    set(m, XF_AM_BYTES, (double)s->sum.bytes);
-    set(m, XF_AM_THROUGH, (double)s->sum.through);
-    set(m, XF_AM_THROTTLED, (double)s->sum.throttled);
-    set(m, XF_AM_RETRIES, (double)s->sum.retries);
-    set(m, XF_AM_IN_FLIGHT, (double)s->sum.in_flight);
-    set(m, XF_AM_TASKS, (double)s->tasks);
-    set(m, XF_AM_UP, s->is_up ? 1.0 : 0.0);
 }

@@ -1,10 +1,9 @@
 /*
- * agent_metrics.h - what the agent counts, for /metrics.
+ * metrics.h - what the agent counts, for /metrics.
  */
-#ifndef XF_AGENT_AGENT_METRICS_H
-#define XF_AGENT_AGENT_METRICS_H
+#ifndef XF_AGENT_METRICS_H
+#define XF_AGENT_METRICS_H
 
-#include "agent/runner.h"
 #include "common/base/metric.h"
 #include "common/s3/client.h"
 
@@ -28,7 +27,7 @@ void xf_agent_metrics_request(struct xf_metrics *m,
                               enum xf_s3_op op,
                               enum xf_code code,
                               int64_t took_us);
-/** Set what is read from elsewhere, just before the text is written. */
-void xf_agent_metrics_refresh(struct xf_metrics *m, const struct xf_runner_stats *s);
+/** Set one that is read from elsewhere, just before the text is written; it has no labels. */
+void xf_agent_metrics_set(struct xf_metrics *m, enum xf_am row, double v);
 
 #endif
