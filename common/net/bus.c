@@ -9,7 +9,7 @@
 #include "common/rt/queue.h"
 #include "common/rt/thread.h"
 
-enum { PEM_MAX = 1024 * 1024, CALM_MS = 30, CLOSE_MS = 3000 };
+enum { PEM_MAX = 1024 * 1024, CLOSE_MS = 3000 };
 
 static bool is_loopback(struct xf_str host)
 {
@@ -202,7 +202,7 @@ bool xf_bus_close_socket(nng_socket sock, bool is_busy)
         return true;
     }
     if (is_busy) {
-        (void)xf_queue_pop_wait(c->done, CALM_MS); /* nothing comes: it is a bounded wait */
+        (void)xf_queue_pop_wait(c->done, XF_BUS_CALM_MS); /* nothing comes: it is a bounded wait */
     }
     if (xf_thread_start(&c->thread, "xf-bus-close", run_close, c, &err) != XF_OK) {
         run_close(c);

@@ -115,7 +115,7 @@ uint64_t xf_bus_call(struct xf_bus_client *c,
                      void *arg);
 /** Its `done` will not run. Harmless after `done` ran. */
 void xf_bus_cancel(struct xf_bus_client *c, uint64_t id);
-/** Close the connection and make a new one: for a peer that does not answer. */
+/** Close the connection, soon, and make a new one: for a peer that does not answer. */
 void xf_bus_hang_up(struct xf_bus_client *c);
 bool xf_bus_is_up(const struct xf_bus_client *c);
 

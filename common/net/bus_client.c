@@ -54,7 +54,8 @@ struct xf_bus_client {
     struct xf_queue *posted;  /* slots whose aio has completed, and &pipe_id for news of it */
     _Atomic uint32_t pipe_id; /* 0: not connected */
     _Atomic bool has_news;
-    bool is_up;
+    uint32_t known_pipe; /* what on_link was told last */
+    struct xf_timer hang_up;
     void (*on_link)(void *arg, bool up);
     void *arg;
 };
@@ -164,17 +165,28 @@ static void on_slot(struct slot *s)
     }
 }
 
+static void tell_link(const struct xf_bus_client *c, bool up)
+{
+    if (c->on_link != NULL) {
+        c->on_link(c->arg, up);
+    }
+}
+
+/* A connection that was lost and made again since the last look is told as both. */
 static void on_news(struct xf_bus_client *c)
 {
-    bool up;
+    uint32_t before = c->known_pipe;
 
     atomic_store(&c->has_news, false);
-    up = atomic_load(&c->pipe_id) != 0;
-    if (up != c->is_up) {
-        c->is_up = up;
-        if (c->on_link != NULL) {
-            c->on_link(c->arg, up);
-        }
+    c->known_pipe = atomic_load(&c->pipe_id);
+    if (c->known_pipe == before) {
+        return;
+    }
+    if (before != 0) {
+        tell_link(c, false);
+    }
+    if (c->known_pipe != 0) {
+        tell_link(c, true);
     }
 }
 
@@ -288,20 +300,28 @@ void xf_bus_cancel(struct xf_bus_client *c, uint64_t id)
     }
 }
 
-void xf_bus_hang_up(struct xf_bus_client *c)
+static void close_pipe(struct xf_timer *t)
 {
+    struct xf_bus_client *c = t->arg;
     nng_pipe pipe = NNG_PIPE_INITIALIZER;
 
-    XF_ASSERT_OWNER(c);
     pipe.id = atomic_load(&c->pipe_id);
     if (pipe.id != 0) {
         (void)nng_pipe_close(pipe); /* fails when it is gone already, which is as good */
     }
 }
 
+void xf_bus_hang_up(struct xf_bus_client *c)
+{
+    XF_ASSERT_OWNER(c);
+    if (!xf_timer_is_started(&c->hang_up)) {
+        xf_timer_in(c->loop, &c->hang_up, XF_BUS_CALM_MS);
+    }
+}
+
 bool xf_bus_is_up(const struct xf_bus_client *c)
 {
-    return c->is_up;
+    return c->known_pipe != 0;
 }
 
 /* ---- life ---- */
@@ -359,6 +379,7 @@ xf_bus_dial(const struct xf_bus_client_opts *o, struct xf_bus_client **out, stru
     c->resend_ms = o->resend_ms > 0 ? (nng_duration)o->resend_ms : RESEND_MS;
     c->on_link = o->on_link;
     c->arg = o->arg;
+    c->hang_up = (struct xf_timer){.cb = close_pipe, .arg = c};
     XF_TRY(xf_bus_url_parse(o->url, &url, err));
     XF_TRY(xf_queue_new(1, &c->posted, err));
     rv = nng_req0_open(&c->sock);
@@ -402,6 +423,7 @@ void xf_bus_client_close(struct xf_bus_client *c)
         return;
     }
     XF_ASSERT_OWNER(c);
+    xf_timer_stop(c->loop, &c->hang_up);
     for (size_t i = 0; i < c->n_slots; i++) {
         was_busy = slot_stop(c->slots[i]) || was_busy;
     }

@@ -33,12 +33,15 @@ XF_MUST_CHECK enum xf_code xf_bus_tls_new(const struct xf_bus_url *url,
 /** A message with these bytes, or NULL when there is no memory for it. */
 nng_msg *xf_bus_msg(struct xf_str bytes);
 
+/* A transfer that goes on in the instant its connection is closed is lost inside nng 1.5.2, which
+ * then waits for it for ever. So what is in motion gets this long to end first. */
+enum { XF_BUS_CALM_MS = 30 };
+
 /**
  * Close a socket whose contexts are stopped. is_busy: messages may be in motion.
  *
- * nng 1.5.2 loses a transfer that goes on in the instant its connection is closed, and then waits
- * for it for ever. So what is in motion gets a moment to end first, and the close runs on a thread
- * of its own under a deadline. False: it is stuck, nothing of it may be freed.
+ * Runs on a thread of its own under a deadline, after XF_BUS_CALM_MS when busy. False: it is stuck,
+ * nothing of it may be freed.
  */
 bool xf_bus_close_socket(nng_socket sock, bool is_busy);
 
