@@ -191,9 +191,11 @@ void xf_agents_on_hello(void *arg,
 {
     struct xf_coordinator *c = arg;
     struct xf_cagent *a = xf_roster_get(c, s->agent_id);
+    int64_t third_ms = c->conf->lease_ttl_ms / 3; /* two beats may be lost */
+    int64_t beat_ms = c->conf->beat_ms < third_ms ? c->conf->beat_ms : third_ms;
     struct xf_msg_hello_reply reply = {
         .lease_ttl_ms = (uint32_t)c->conf->lease_ttl_ms,
-        .beat_ms = (uint32_t)c->conf->beat_ms,
+        .beat_ms = (uint32_t)beat_ms,
         .margin_ms = (uint32_t)c->conf->lease_margin_ms,
         .checkpoint_ms = (uint32_t)c->conf->checkpoint_ms,
         .checkpoint_max = (uint32_t)c->conf->checkpoint_outcomes,

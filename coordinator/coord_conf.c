@@ -94,7 +94,7 @@ static const struct xf_conf_opt rows[] = {
      .min = 100,
      .max = MINUTE_MS,
      .def = "2s",
-     .help = "Time between two heartbeats of an agent."},
+     .help = "Time between two heartbeats of an agent; at most a third of lease.ttl is used."},
     {.name = "checkpoint", .type = XF_CONF_SECTION, .help = "How often agents report outcomes."},
     {.name = "checkpoint.every",
      .type = XF_CONF_DURATION,

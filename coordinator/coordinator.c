@@ -207,9 +207,6 @@ static enum xf_code check_conf(const struct xf_coord_conf *conf, struct xf_err *
     if (conf->lease_margin_ms * 3 > conf->lease_ttl_ms) {
         return XF_FAIL(err, XF_E_CONFIG, "lease.margin must be at most a third of lease.ttl");
     }
-    if (conf->beat_ms * 3 > conf->lease_ttl_ms) {
-        return XF_FAIL(err, XF_E_CONFIG, "lease.beat must be at most a third of lease.ttl");
-    }
     return XF_OK;
 }
 
