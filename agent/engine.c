@@ -87,8 +87,8 @@ void xf_op_end(struct xf_op *op)
 
     XF_ASSERT(op->req == NULL);
     xf_timer_stop(e->loop, &op->timer);
+    xf_limit_forget(run->ej->limit[op->want_side], &op->want);
     for (int side = 0; side < XF_SIDE_N; side++) {
-        xf_limit_forget(run->ej->limit[side], &op->want);
         xf_op_give(op, (enum xf_side)side, XF_LIMIT_NEUTRAL, -1);
     }
     xf_pool_forget(e->pool, &op->pool_want);

@@ -52,7 +52,7 @@ XF_AUTO_DEFINE(xf_limit, xf_limit_free)
 bool xf_limit_take(struct xf_limit *l);
 /** Wait in line; go() runs from a later xf_limit_give(), from the loop, or after set_max. */
 void xf_limit_wait(struct xf_limit *l, struct xf_limit_want *want);
-/** Wait no longer. Harmless when not waiting. */
+/** Wait no longer. Harmless when not waiting, but only of the limit that was last waited for. */
 void xf_limit_forget(struct xf_limit *l, struct xf_limit_want *want);
 
 /**

@@ -462,6 +462,8 @@ class Bench(Lab):
         """Waits for the end of a job, checks what must hold of every job, and gives its status."""
 
         def look(st):
+            for p in [self.coord, *self.agents]:
+                check(p.alive(), f"{p.name} ended by itself: {p.popen.returncode}\n{p.tail()}")
             invariant_1(st)
             if tick:
                 tick(st)
