@@ -1,12 +1,13 @@
 /*
  * limit.c - AIMD with a gate.
  *
- * Growth by 1 for each answer while below `slow_until` (doubling each round trip), then by 1 for
- * each `limit` answers. A window lasts WINDOW_MS, WINDOW_N answers and two mean latencies,
- * whichever is longest. A quarter more requests that gave less than GAIN more answers, and whose
- * answers took longer by SLOWER, only stood in a queue: they are taken back, and growth rests for
- * HOLD_WINDOWS windows. Without the longer answers a lower rate is noise, or there was too little
- * to do.
+ * Growth by 1 for each answer while below `slow_until`, then by 1 for each `limit` answers; at most
+ * to the double within a window (or by WINDOW_N), since what growth gave is known only at its end.
+ * A window lasts WINDOW_MS, WINDOW_N answers and two mean latencies, whichever is longest. A
+ * quarter more requests that gave less than GAIN more answers, and whose answers took longer by
+ * SLOWER, only stood in a queue: they are taken back, and growth rests for HOLD_WINDOWS windows,
+ * the last of which is what further growth is compared with. Without the longer answers a lower
+ * rate is noise, or there was too little to do.
  *
  * Invariants:
  * 1. 1 <= limit <= max.
@@ -44,7 +45,8 @@ struct xf_limit {
     uint32_t streak; /* cuts without a good answer between */
     uint32_t down_streak;
     uint64_t throttled;
-    int64_t window_ms; /* its start */
+    int64_t window_ms;   /* its start */
+    double window_limit; /* the limit then */
     uint64_t window_n;
     int64_t window_latency_ms; /* sum over the window's answers */
     double base_rate;          /* best answers a ms, at base_limit */
@@ -120,6 +122,7 @@ struct xf_limit *xf_limit_new(const struct xf_limit_opts *o)
     xf_list_init(&l->begun);
     xf_list_init(&l->line);
     set_limit(l, (double)(o->start != 0 ? o->start : START), NULL);
+    l->window_limit = l->limit;
     return l;
 }
 
@@ -202,7 +205,35 @@ static void down(struct xf_limit *l, int64_t started_ms)
     close_gate(l, wait / 2 + (int64_t)xf_rng_below(l->rng, (uint64_t)(wait / 2) + 1));
 }
 
+static void set_base(struct xf_limit *l, double rate, double latency_ms)
+{
+    l->base_rate = rate;
+    l->base_latency_ms = latency_ms;
+    l->base_limit = l->limit;
+}
+
 /* Did the last growth pay? */
+static void judge(struct xf_limit *l, double rate, double latency_ms, bool was_full)
+{
+    if (l->hold > 0) {
+        l->hold--;
+        if (l->hold == 0) {
+            set_base(l, was_full ? rate : 0.0, latency_ms);
+        }
+        return;
+    }
+    if (!was_full) {
+        return;
+    }
+    if (l->base_rate <= 0.0 || rate >= l->base_rate * gain) {
+        set_base(l, rate, latency_ms);
+    } else if (l->limit >= l->base_limit * step_up && latency_ms > l->base_latency_ms * slower) {
+        set_limit(l, l->base_limit, "no gain");
+        l->slow_until = l->limit;
+        l->hold = HOLD_WINDOWS;
+    }
+}
+
 static void look_at_window(struct xf_limit *l)
 {
     int64_t now = xf_loop_mono_ms(l->loop);
@@ -222,25 +253,14 @@ static void look_at_window(struct xf_limit *l)
     l->window_n = 0;
     l->window_latency_ms = 0;
     l->was_full = false;
-    if (l->hold > 0) {
-        l->hold--;
-        if (l->hold == 0) {
-            l->base_rate = 0.0;
-        }
-        return;
-    }
-    if (!was_full) {
-        return;
-    }
-    if (l->base_rate <= 0.0 || rate >= l->base_rate * gain) {
-        l->base_rate = rate;
-        l->base_latency_ms = latency_ms;
-        l->base_limit = l->limit;
-    } else if (l->limit >= l->base_limit * step_up && latency_ms > l->base_latency_ms * slower) {
-        set_limit(l, l->base_limit, "no gain");
-        l->slow_until = l->limit;
-        l->hold = HOLD_WINDOWS;
-    }
+    judge(l, rate, latency_ms, was_full);
+    l->window_limit = l->limit;
+}
+
+/* What the limit may reach within this window. */
+static double window_top(const struct xf_limit *l)
+{
+    return l->window_limit + (l->window_limit > WINDOW_N ? l->window_limit : WINDOW_N);
 }
 
 static void good(struct xf_limit *l, int64_t started_ms)
@@ -250,7 +270,8 @@ static void good(struct xf_limit *l, int64_t started_ms)
     l->window_n++;
     l->window_latency_ms += xf_loop_mono_ms(l->loop) - started_ms;
     look_at_window(l);
-    if (l->hold == 0 && (l->was_full || (double)l->in_flight + 2.0 >= l->limit)) {
+    if (l->hold == 0 && l->limit < window_top(l) &&
+        (l->was_full || (double)l->in_flight + 2.0 >= l->limit)) {
         set_limit(l, l->limit + (l->limit < l->slow_until ? 1.0 : 1.0 / l->limit), NULL);
     }
 }
