@@ -420,10 +420,10 @@ static void part_answer(struct s3d_req *r)
     if (r->hash.sum.alg != S3D_SUM_NONE) {
         (void)s3d_sum_final(&r->hash.sum, r->part.sum);
     }
-    memcpy(shown.md5, r->part.md5, S3D_MD5_LEN);
     if (!s3d_part_params(r, &part_no, &upload_id) || !s3d_store_part(r, part_no, upload_id)) {
         return;
     }
+    memcpy(shown.md5, r->part.md5, S3D_MD5_LEN); /* another one when encrypted */
     s3d_etag_shown(r, &shown, etag);
     s3d_ok(r, 200, true);
     xf_buf_put_c(out, "<CopyPartResult" S3D_XML_NS ">");
@@ -449,10 +449,10 @@ static void empty_part(struct s3d_req *r, size_t part_no, struct xf_str upload_i
     r->part = (struct s3d_part){.body = s3d_body_new_mem("", 0), .mtime_ms = r->wall_ms};
     r->part_on = true;
     s3d_md5("", 0, r->part.md5);
-    memcpy(shown.md5, r->part.md5, S3D_MD5_LEN);
     if (!s3d_store_part(r, part_no, upload_id)) {
         return;
     }
+    memcpy(shown.md5, r->part.md5, S3D_MD5_LEN); /* likewise */
     s3d_ok(r, 200, false);
     s3d_etag_header(r, &shown);
 }
