@@ -195,7 +195,7 @@ void xf_store_stats(struct xf_store *s, struct xf_store_stats *out)
                                    .ops = atomic_load(&s->ops),
                                    .stale = atomic_load(&s->stale),
                                    .bytes = atomic_load(&s->db_bytes) + atomic_load(&s->wal_bytes),
-                                   .max_bytes = s->max_bytes,
+                                   .max_bytes = atomic_load(&s->max_bytes),
                                    .wal_bytes = atomic_load(&s->wal_bytes),
                                    .wal_is_long = atomic_load(&s->wal_is_long),
                                    .is_disk_failing = atomic_load(&s->is_disk_failing),

@@ -105,7 +105,7 @@ const char *xf_op_name(enum xf_op_kind kind); /* "page_commit" */
 struct xf_store_opts {
     const char *dir;              /* made when absent; holds xfer.db, its log, and the lock */
     const struct xf_clock *clock; /* NULL: the real one; borrowed */
-    uint64_t max_bytes;           /* 0: what it uses now and half of what is free */
+    uint64_t max_bytes;           /* 0: what it held at the start and half of the room beyond */
     uint64_t wal_warn_bytes;      /* 0: 100 MiB */
     size_t queue_cap;             /* operations waiting for the writer; 0: 1024 */
     /* The rest is for tests and metrics; NULL: none. Called on the writer thread. */

@@ -28,7 +28,9 @@ struct xf_store {
     char *db_path;
     char *wal_path;
     char *vfs; /* NULL: the default */
-    uint64_t max_bytes;
+    _Atomic uint64_t max_bytes;
+    bool is_auto_limit;  /* max_bytes follows the room on the disk */
+    uint64_t base_bytes; /* what the store held when it was opened */
     uint64_t wal_warn_bytes;
     void (*before_commit)(void *arg, size_t n_ops);
     void (*after_commit)(void *arg, size_t n_ops, int64_t took_ns);
@@ -72,5 +74,8 @@ xf_store_open_files(struct xf_store *s, const struct xf_store_opts *opts, struct
 void xf_store_close_files(struct xf_store *s);
 /** Pragmas of every connection that writes or reads beside a writer. */
 XF_MUST_CHECK enum xf_code xf_store_set_up(struct xf_sql *c, bool is_writer, struct xf_err *err);
+
+/** What the store may hold now; above it listing is refused. Writer thread. */
+void xf_store_measure_limit(struct xf_store *s);
 
 #endif

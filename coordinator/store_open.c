@@ -185,17 +185,29 @@ static int on_log(void *arg, sqlite3 *db, const char *name, int frames)
 
 static void set_limits(struct xf_store *s, const struct xf_store_opts *opts)
 {
-    struct xf_err ignored;
-    uint64_t room = 0;
     struct stat st;
     uint64_t used = stat(s->db_path, &st) == 0 ? (uint64_t)st.st_size : 0;
 
     s->wal_warn_bytes = opts->wal_warn_bytes == 0 ? WAL_WARN_BYTES : opts->wal_warn_bytes;
-    s->max_bytes = opts->max_bytes;
-    if (s->max_bytes == 0 && xf_file_free_bytes(s->dir, &room, &ignored) == XF_OK) {
-        s->max_bytes = used + room / 2;
-    }
+    s->is_auto_limit = opts->max_bytes == 0;
+    s->base_bytes = used;
+    atomic_store(&s->max_bytes, opts->max_bytes);
     atomic_store(&s->db_bytes, used);
+    xf_store_measure_limit(s);
+}
+
+/* Half of the room there is for growth: what is free, and what we grew by since the start. Asked
+ * again and again, so that room which somebody makes lets the listing go on. */
+void xf_store_measure_limit(struct xf_store *s)
+{
+    struct xf_err ignored;
+    uint64_t room = 0;
+    uint64_t used = atomic_load(&s->db_bytes) + atomic_load(&s->wal_bytes);
+    uint64_t grown = used > s->base_bytes ? used - s->base_bytes : 0;
+
+    if (s->is_auto_limit && xf_file_free_bytes(s->dir, &room, &ignored) == XF_OK) {
+        atomic_store(&s->max_bytes, s->base_bytes + (grown + room) / 2);
+    }
 }
 
 /* The new file's name must survive a power cut as its content does. */

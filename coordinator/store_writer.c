@@ -63,7 +63,10 @@ static bool run_one(struct xf_store *s, struct xf_store_op *op)
         return false;
     }
     w->wal_bytes = atomic_load(&s->wal_bytes);
-    w->max_bytes = s->max_bytes;
+    if (op->kind == XF_OP_PAGE_COMMIT) {
+        xf_store_measure_limit(s);
+    }
+    w->max_bytes = atomic_load(&s->max_bytes);
     xf_store_run(w, op);
     if (op->rc == XF_E_DISK || op->rc == XF_E_CORRUPT || op->rc == XF_E_IO ||
         sqlite3_get_autocommit(w->sql.db) != 0) {
