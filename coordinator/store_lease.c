@@ -7,7 +7,11 @@
  */
 #include "coordinator/store_work.h"
 
-enum { TASKS_MAX = 256, BYTES_MAX = 8 * 1024 * 1024 /* of manifests in one answer */ };
+enum {
+    TASKS_MAX = 256,
+    BYTES_MAX = 8 * 1024 * 1024, /* of manifests and finished parts in one answer */
+    PART_BYTES = 320             /* one finished part at its largest */
+};
 
 struct grant {
     struct xf_work *w;
@@ -121,6 +125,7 @@ fill(struct grant *g, const struct xf_task *t, struct xf_lease_task *out, struct
         XF_TRY(give_parts(g, t, &list, err));
         out->parts = list.at;
         out->n_parts = list.n;
+        g->raw_bytes += list.n * PART_BYTES;
     }
     return XF_OK;
 }
