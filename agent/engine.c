@@ -166,6 +166,9 @@ static void launch(struct xf_op *op)
     }
     op->asked_ms = xf_loop_mono_ms(e->loop);
     op->want.has_begun = true;
+    if ((step->flags & XF_STEP_WRITE) != 0 && op->first_write_ms == 0) {
+        op->first_write_ms = op->asked_ms;
+    }
     (void)atomic_fetch_add(&e->n_in_flight, 1); /* the old count tells nothing */
     op->req = step->start(op);
     XF_ASSERT(op->req != NULL);

@@ -108,7 +108,9 @@ void xf_copy_done(struct xf_op *op, const struct xf_s3_result *res)
 
     if (code == XF_OK) {
         copy_worked(op, res);
-    } else if (code == XF_E_CHANGED || code == XF_E_EXISTS) {
+    } else if (code == XF_E_EXISTS) {
+        xf_small_exists(op, res);
+    } else if (code == XF_E_CHANGED) {
         xf_small_replan(op);
     } else if (code == XF_E_NOT_FOUND) {
         xf_op_go(op, XF_SMALL_GONE);

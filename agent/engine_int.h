@@ -96,6 +96,8 @@ void xf_small_copied(struct xf_op *op, enum xf_level level);
 void xf_small_fail(struct xf_op *op, const struct xf_s3_result *res);
 void xf_small_fail_err(struct xf_op *op, const struct xf_err *err, bool retryable);
 void xf_small_outcome(struct xf_op *op, struct xf_result *r);
+/** If-None-Match was refused: perhaps by our own write, which libcurl sent twice. */
+void xf_small_exists(struct xf_op *op, const struct xf_s3_result *res);
 /** The source is another than planned: look again, a bounded number of times. */
 void xf_small_replan(struct xf_op *op);
 /** Spend a try on `state`, or fail with this error. */

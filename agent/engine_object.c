@@ -189,12 +189,21 @@ void xf_small_transfer(struct xf_op *op)
     }
 }
 
+void xf_small_exists(struct xf_op *op, const struct xf_s3_result *res)
+{
+    struct xf_engine *e = op->run->e;
+    int64_t there = res->server_date_ms > 0 ? res->server_date_ms : xf_clock_wall_ms(e->clock);
+
+    op->ours_since_ms = there - (xf_loop_mono_ms(e->loop) - op->first_write_ms) - 1000;
+    xf_op_go(op, XF_SMALL_LOOK);
+}
+
 /* Might an earlier lease of this job have written what is there? */
 static bool may_be_ours(const struct xf_op *op, const struct xf_verify_side *dest)
 {
     const struct xf_work *w = op->run->w;
 
-    if (op->maybe_done) {
+    if (op->maybe_done || (op->ours_since_ms != 0 && dest->mtime_ms >= op->ours_since_ms)) {
         return true;
     }
     return (w->attempt > 1 || op->obj->attempts > 0) &&

@@ -242,7 +242,7 @@ void xf_relay_put_done(struct xf_op *op, const struct xf_s3_result *res)
             xf_op_go(op, XF_SMALL_PUT_DST);
         }
     } else if (res->err.code == XF_E_EXISTS) {
-        xf_op_go(op, XF_SMALL_LOOK);
+        xf_small_exists(op, res);
     } else if (xf_op_may_drop_tags(op, res->err.code)) {
         xf_op_drop_tags(op);
         xf_relay_after_attrs(op, op->after_tags);

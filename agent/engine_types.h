@@ -93,6 +93,8 @@ struct xf_op {
     struct xf_pool_buf buf;
     struct xf_stream *stream;
     int64_t asked_ms;
+    int64_t first_write_ms; /* monotonic; 0: none yet */
+    int64_t ours_since_ms;  /* server's clock: what is there since then may be our write; 0: no */
     bool has_permit[XF_SIDE_N];
     bool is_cancelled;
 

@@ -159,8 +159,14 @@ void rig_open(struct rig *rig, bool two, const char *copy, const char *const *ar
     assert_int_equal(xf_engine_new(&o, &rig->engine, &err), XF_OK);
 }
 
+static bool is_idle(struct rig *rig)
+{
+    return xf_engine_is_idle(rig->engine);
+}
+
 void rig_close(struct rig *rig)
 {
+    rig_turn_until(rig, is_idle);
     xf_engine_free(rig->engine);
     xf_http_free(rig->http);
     xf_loop_free(rig->loop);

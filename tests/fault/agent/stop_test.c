@@ -1,8 +1,7 @@
 /* stop_test.c - works that are stopped, held, fenced, or find the destination taken. */
+#include "common/base/clock.h"
 #include "tests/fault/agent/rig.h"
 #include "tests/lib/test.h"
-
-#include "common/base/clock.h"
 
 #include <stdio.h>
 
@@ -53,8 +52,9 @@ static void begin(struct rig *rig, struct xf_work *w)
     xf_engine_start(rig->engine, w);
 }
 
-static const char *const slow = "[{\"op\":[\"CopyObject\",\"GetObject\",\"PutObject\",\"UploadPart\","
-                                "\"UploadPartCopy\"],\"action\":{\"delay_ms\":300}}]";
+static const char *const slow =
+    "[{\"op\":[\"CopyObject\",\"GetObject\",\"PutObject\",\"UploadPart\","
+    "\"UploadPartCopy\"],\"action\":{\"delay_ms\":300}}]";
 
 static void a_hard_stop_ends_a_batch_at_any_moment(void **state)
 {
@@ -263,9 +263,10 @@ static void a_write_without_an_answer_is_not_taken_for_somebody_elses(void **sta
         struct rig rig;
         rig_open(&rig, false, jobs[i], NULL);
         put_many(&rig, 10);
-        rig_faults(&rig,
-                   "[{\"op\":[\"PutObject\",\"CopyObject\"],\"key\":\"k004\",\"count\":1,\"action\":{"
-                   "\"reply_lost\":true}}]");
+        rig_faults(
+            &rig,
+            "[{\"op\":[\"PutObject\",\"CopyObject\"],\"key\":\"k004\",\"count\":1,\"action\":{"
+            "\"reply_lost\":true}}]");
         assert_int_equal(rig_run(&rig, rig_batch(&rig, XF_TASK_BATCH, 1)), XF_WORK_DONE);
         assert_int_equal(rig_outcomes(&rig, 10, XF_OUTCOME_COPIED), 10);
         rig_must_be_equal(&rig, true);
@@ -283,9 +284,10 @@ static void a_recheck_repairs_what_differs_from_the_source_now(void **state)
     assert_int_equal(rig_run(&rig, rig_batch(&rig, XF_TASK_BATCH, 1)), XF_WORK_DONE);
     /* an older version arrived late, one is missing, one changed at the source */
     rig_put(&rig, 1, "{\"bucket\":\"dst\",\"key\":\"k002\",\"size\":3000,\"seed\":999}");
-    rig_faults(&rig,
-               "[{\"op\":\"HeadObject\",\"bucket\":\"dst\",\"key\":\"k003\",\"count\":1,\"action\":{"
-               "\"delete\":{\"bucket\":\"dst\",\"key\":\"k003\"}}}]");
+    rig_faults(
+        &rig,
+        "[{\"op\":\"HeadObject\",\"bucket\":\"dst\",\"key\":\"k003\",\"count\":1,\"action\":{"
+        "\"delete\":{\"bucket\":\"dst\",\"key\":\"k003\"}}}]");
     struct xf_work *w = rig_batch(&rig, XF_TASK_RECHECK, 1);
     rig_put(&rig, 0, "{\"bucket\":\"src\",\"key\":\"k004\",\"size\":3000,\"seed\":888}");
     assert_int_equal(rig_run(&rig, w), XF_WORK_DONE);
