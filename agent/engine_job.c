@@ -90,7 +90,10 @@ struct xf_ejob *xf_ejob_find(struct xf_engine *e, const struct xf_work_job *job)
 static struct xf_ejob *ejob_new(struct xf_engine *e, struct xf_work_job *job)
 {
     struct xf_ejob *ej = xf_xcalloc(1, sizeof(*ej));
-    uint64_t wanted = job->spec->in_flight > 0 ? (uint64_t)job->spec->in_flight : e->max_in_flight;
+    uint64_t ordered = atomic_load(&job->lane_in_flight);
+    uint64_t wanted = ordered > 0                ? ordered
+                      : job->spec->in_flight > 0 ? (uint64_t)job->spec->in_flight
+                                                 : e->max_in_flight;
 
     ej->job = xf_work_job_ref(job);
     xf_list_init(&ej->parked);

@@ -223,6 +223,9 @@ static void limit(struct xf_rjob *j, uint32_t in_flight)
     uint32_t share = in_flight == 0 ? 0 : in_flight < n ? 1 : in_flight / n;
 
     j->in_flight = in_flight;
+    if (j->job != NULL) {
+        atomic_store(&j->job->lane_in_flight, share); /* for lanes that have not met the job yet */
+    }
     for (unsigned i = 0; j->job != NULL && i < n; i++) {
         xf_lane_set_in_flight(j->r->lanes[i], j->job, share);
     }

@@ -42,6 +42,7 @@ struct xf_work_job {
     atomic_uint facts;      /* of enum xf_work_fact */
     atomic_uint order_mode; /* enum xf_mode that an order asked for; XF_MODE_NONE: as the spec says
                              */
+    atomic_uint lane_in_flight; /* requests a side of one lane, by order; 0: as the spec says */
     atomic_uint refs;
 };
 
