@@ -187,19 +187,15 @@ def c052_nothing_is_done_before_it_was_checked_in_a_relay():
     half_arrives("relay")
 
 
-def c052_a_store_that_keeps_half_is_found():
+def c052_a_part_of_which_half_is_kept_is_found():
     with Bench("c052s") as b:
         for mode in MODES:
-            op = {"server": "CopyObject", "relay": "PutObject"}[mode]
             part = {"server": "UploadPartCopy", "relay": "UploadPart"}[mode]
-            for i in range(4):
-                b.one.put("src", f"c052{mode}/{i}", size=4000, seed=i)
             b.one.put("src", f"c052{mode}/big", size=11 * MIB, seed=7)
-            b.to(mode).faults(
-                {"op": op, "bucket": "dst", "key_prefix": f"c052{mode}/", "nth": 2, "count": 1, "action": {"store_size": 2000}},
-                {"op": part, "bucket": "dst", "key_prefix": f"c052{mode}/", "nth": 2, "count": 1, "action": {"store_size": MIB}},
-            )
-            b.work(f"c052{mode}/", mode, PARTS + '[verify]\nmode = "size"\n')
+            # The last part may be of any size: nobody refuses it.
+            half = {"op": part, "bucket": "dst", "key_prefix": f"c052{mode}/", "query": "partNumber=3", "count": 1, "action": {"store_size": 1000}}
+            b.to(mode).faults(half)
+            b.work(f"c052{mode}/", mode, PARTS)
             b.same(f"c052{mode}/", mode)
 
 

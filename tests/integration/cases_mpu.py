@@ -98,7 +98,7 @@ def killed(mode, sig):
         s = b.to(mode)
         s.post("limits", {"latency": "put=400,copy=400"})
         job = b.begin("c055/", mode, PARTS + "[limits]\nin_flight = 4\n")
-        wait_for("parts recorded", lambda: any(u["parts"] >= 24 for u in s.admin("uploads")["uploads"]), 60)
+        wait_for("parts recorded", lambda: any(u["parts"] >= 30 for u in s.admin("uploads")["uploads"]), 60)
         (a,) = b.agents
         a.kill(sig)
         a.popen.wait(30)

@@ -172,6 +172,9 @@ void s3d_upload_part(struct s3d_req *r)
     lock(r);
     const struct s3d_upload *u = s3d_upload_find_locked(r->b, r->key, upload_id, false);
     theirs = u == NULL ? S3D_SUM_NONE : u->sum_alg;
+    if (u != NULL && u->kms) {
+        shown.flags |= S3D_OBJ_KMS;
+    }
     unlock(r);
     if (theirs != S3D_SUM_NONE && alg != theirs) {
         s3d_fail(r,
