@@ -9,6 +9,8 @@
 #include "common/net/bus.h"
 #include "proto/codec.h"
 
+#include <signal.h>
+
 struct xf_client {
     struct xf_loop *loop;
     struct xf_bus_client *bus;
@@ -21,6 +23,20 @@ struct call {
     enum xf_code code;
     struct xf_buf bytes;
 };
+
+/* nng starts threads at the first dial; signals are for our own thread, so they inherit a mask. */
+static enum xf_code
+dial(struct xf_client *c, const struct xf_bus_client_opts *opts, struct xf_err *err)
+{
+    sigset_t all;
+    sigset_t before;
+
+    (void)sigfillset(&all); /* cannot fail */
+    XF_ASSERT(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+    enum xf_code rc = xf_bus_dial(opts, &c->bus, err);
+    XF_ASSERT(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    return rc;
+}
 
 enum xf_code
 xf_client_open(const struct xf_client_opts *opts, struct xf_client **out, struct xf_err *err)
@@ -36,7 +52,7 @@ xf_client_open(const struct xf_client_opts *opts, struct xf_client **out, struct
         .url = c->url,
         .tls = {.ca_file = opts->tls_ca, .cert_file = opts->tls_cert, .key_file = opts->tls_key},
     };
-    XF_TRY(xf_bus_dial(&bus, &c->bus, err));
+    XF_TRY(dial(c, &bus, err));
     *out = XF_STEAL(c);
     return XF_OK;
 }

@@ -11,6 +11,7 @@
 #include "common/base/file.h"
 #include "common/job/spec.h"
 #include "common/rt/loop.h"
+#include "common/rt/queue.h"
 #include "common/rt/thread.h"
 #include "coordinator/coordinator.h"
 #include "ctl/ctl.h"
@@ -21,6 +22,13 @@
 #include <unistd.h>
 
 enum { RUN_FILE_MAX = 4096, KEY_HASH_LEN = 40 };
+
+/* Coordinator or agent: made, run and freed by a thread of its own. */
+struct half {
+    struct xf_thread thread;
+    struct xf_queue *made;  /* one struct xf_err: how its making went */
+    struct xf_queue *leave; /* one token: it may be freed, nobody stops it any more */
+};
 
 struct run {
     char *dir;
@@ -33,8 +41,8 @@ struct run {
     struct xf_conf *agent_conf;
     struct xf_coordinator *coordinator;
     struct xf_agent *agent;
-    struct xf_thread coordinator_thread;
-    struct xf_thread agent_thread;
+    struct half coordinator_half;
+    struct half agent_half;
 };
 
 static char *below(const char *dir, const char *name)
@@ -114,26 +122,83 @@ static enum xf_code read_run_file(struct run *r, struct xf_err *err)
 
 /* ---- the engine ---- */
 
+/* Told to whoever started the half; then a half that was made runs until it is stopped. */
+static bool tell_made(struct half *h, struct xf_err *outcome)
+{
+    bool ok = outcome->code == XF_OK;
+
+    xf_queue_push_reserved(h->made, outcome);
+    return ok;
+}
+
 static void run_coordinator(void *arg)
 {
     struct run *r = arg;
     struct xf_err err;
+    struct xf_err *outcome = xf_xcalloc(1, sizeof(*outcome));
+    const struct xf_coordinator_opts o = {.conf = &r->coord_values, .version = XF_VERSION};
 
+    outcome->code = xf_coordinator_new(&o, &r->coordinator, outcome);
+    if (!tell_made(&r->coordinator_half, outcome)) {
+        return;
+    }
     if (xf_coordinator_run(r->coordinator, &err) != XF_OK) {
         (void)fprintf(
             stderr, "xferctl: the queue stopped: %s\n", err.msg); /* the follower sees the rest */
     }
+    (void)xf_queue_pop_wait(r->coordinator_half.leave, -1); /* a token that means nothing */
+    xf_coordinator_free(r->coordinator);
 }
 
 static void run_agent(void *arg)
 {
     struct run *r = arg;
     struct xf_err err;
+    struct xf_err *outcome = xf_xcalloc(1, sizeof(*outcome));
+    const struct xf_agent_opts o = {.conf = &r->agent_values, .version = XF_VERSION};
 
+    outcome->code = xf_agent_new(&o, &r->agent, outcome);
+    if (!tell_made(&r->agent_half, outcome)) {
+        return;
+    }
     if (xf_agent_run(r->agent, &err) != XF_OK) {
         (void)fprintf(
             stderr, "xferctl: copying stopped: %s\n", err.msg); /* the follower sees the rest */
     }
+    (void)xf_queue_pop_wait(r->agent_half.leave, -1); /* likewise */
+    xf_agent_free(r->agent);
+}
+
+static enum xf_code half_start(
+    struct half *h, const char *name, void (*run)(void *arg), struct run *r, struct xf_err *err)
+{
+    XF_TRY(xf_queue_new(1, &h->made, err));
+    XF_TRY(xf_queue_new(1, &h->leave, err));
+    XF_TRY(xf_thread_start(&h->thread, name, run, r, err));
+    XF_AUTO_FREE struct xf_err *outcome = xf_queue_pop_wait(h->made, -1);
+    if (outcome->code != XF_OK) {
+        xf_thread_join(&h->thread);
+        *err = *outcome;
+    }
+    return outcome->code;
+}
+
+/* After its stop was asked for. */
+static void half_join(struct half *h)
+{
+    if (h->thread.started) {
+        xf_queue_push_reserved(h->leave, h);
+        xf_thread_join(&h->thread);
+    }
+}
+
+static void half_fini(struct half *h)
+{
+    if (h->leave != NULL) {
+        (void)xf_queue_pop(h->leave); /* the token, when its thread never took it */
+    }
+    xf_queue_free(h->made);
+    xf_queue_free(h->leave);
 }
 
 static enum xf_code
@@ -150,9 +215,7 @@ static enum xf_code start_coordinator(struct run *r, struct xf_err *err)
     XF_TRY(set(r->coord_conf, "data_dir", data, err));
     XF_TRY(set(r->coord_conf, "listen", r->url, err));
     XF_TRY(set(r->coord_conf, "http", "off", err));
-    struct xf_coordinator_opts o = {.conf = &r->coord_values, .version = XF_VERSION};
-    XF_TRY(xf_coordinator_new(&o, &r->coordinator, err));
-    return xf_thread_start(&r->coordinator_thread, "coordinator", run_coordinator, r, err);
+    return half_start(&r->coordinator_half, "coordinator", run_coordinator, r, err);
 }
 
 static enum xf_code start_agent(struct run *r, struct xf_err *err)
@@ -163,34 +226,32 @@ static enum xf_code start_agent(struct run *r, struct xf_err *err)
     XF_TRY(set(r->agent_conf, "coordinator", r->url, err));
     XF_TRY(set(r->agent_conf, "id", "run", err));
     XF_TRY(set(r->agent_conf, "state_dir", state, err));
-    struct xf_agent_opts o = {.conf = &r->agent_values, .version = XF_VERSION};
-    XF_TRY(xf_agent_new(&o, &r->agent, err));
-    return xf_thread_start(&r->agent_thread, "agent", run_agent, r, err);
+    return half_start(&r->agent_half, "agent", run_agent, r, err);
 }
 
 static void stop_agent(void *arg)
 {
     struct run *r = arg;
 
-    if (r->agent_thread.started) {
+    if (r->agent_half.thread.started) {
         (void)fprintf(stderr, "xferctl: finishing what is in flight\n"); /* progress */
         xf_agent_stop(r->agent);
-        xf_thread_join(&r->agent_thread);
+        half_join(&r->agent_half);
     }
 }
 
 static void stop_all(struct run *r)
 {
-    if (r->agent_thread.started) {
+    if (r->agent_half.thread.started) {
         xf_agent_stop(r->agent);
-        xf_thread_join(&r->agent_thread);
+        half_join(&r->agent_half);
     }
-    xf_agent_free(r->agent);
-    if (r->coordinator_thread.started) {
+    if (r->coordinator_half.thread.started) {
         xf_coordinator_stop(r->coordinator);
-        xf_thread_join(&r->coordinator_thread);
+        half_join(&r->coordinator_half);
     }
-    xf_coordinator_free(r->coordinator);
+    half_fini(&r->agent_half);
+    half_fini(&r->coordinator_half);
     xf_conf_free(r->agent_conf);
     xf_conf_free(r->coord_conf);
     xf_xfree(r->dir);

@@ -27,8 +27,7 @@ void xf_ctl_out(struct xf_str text)
     struct xf_err err;
 
     if (xf_file_write_all(STDOUT_FILENO, text, "standard output", &err) != XF_OK) {
-        /* The reader went away, as `| head` does: nobody is left to tell. */
-        exit(err.sub == EPIPE ? XF_EXIT_OK : xf_ctl_fail(&err));
+        exit(xf_ctl_fail(&err)); /* what was asked for was not all told */
     }
 }
 

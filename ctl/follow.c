@@ -86,13 +86,30 @@ static bool interrupted(int signal_fd, int ms)
     return poll(&p, 1, ms) == 1 && read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info);
 }
 
+/* How it ended, in figures: the last line says why the exit status is what it is. */
 static int last_word(const struct xf_json *st)
 {
+    static const char *const outcomes[] = {
+        "copied", "skipped", "failed", "vanished", "archived", "pending"};
+    const struct xf_json *objects = xf_json_get(st, "objects");
+    const char *reason = xf_json_get_c(st, "reason", NULL);
     XF_AUTO_BUF b;
 
     xf_buf_init(&b, 0);
-    xf_buf_put_c(&b, "xferctl: ");
-    xf_tui_put_job_line(&b, st);
+    xf_buf_putf(
+        &b, "xferctl: %s %s", xf_json_get_c(st, "id", "?"), xf_json_get_c(st, "state", "?"));
+    if (reason != NULL) {
+        xf_buf_put_c(&b, " (");
+        xf_buf_put_escaped(&b, xf_str_c(reason));
+        xf_buf_put_c(&b, ")");
+    }
+    xf_buf_putf(&b, ": %llu listed", (unsigned long long)xf_json_get_u64(objects, "listed", 0));
+    for (size_t i = 0; i < XF_ARRAY_LEN(outcomes); i++) {
+        uint64_t n = xf_json_get_u64(objects, outcomes[i], 0);
+        if (n > 0 || i == 0) {
+            xf_buf_putf(&b, ", %llu %s", (unsigned long long)n, outcomes[i]);
+        }
+    }
     xf_buf_put_byte(&b, '\n');
     put_stderr(&b);
     return (int)xf_json_get_i64(st, "exit_code", XF_EXIT_ERROR);
