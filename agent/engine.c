@@ -17,6 +17,7 @@
 #include "agent/engine.h"
 
 #include "agent/engine_int.h"
+#include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/retry.h"
 #include "common/job/spec.h"
@@ -97,6 +98,7 @@ void xf_op_end(struct xf_op *op)
     xf_list_remove(&op->parked);
     xf_list_remove(&op->node);
     xf_s3_attrs_free(op->attrs);
+    xf_hash_free(op->hash);
     xf_buf_fini(&op->dst_key);
     xf_buf_fini(&op->tags);
     xf_buf_fini(&op->upload_id);

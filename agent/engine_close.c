@@ -1,7 +1,7 @@
 /*
  * engine_close.c - complete an upload and prove the result; abort one until it is gone.
  *
- *   source -> complete -> dest -> told
+ *   source -> complete -> dest -> [read source] -> [read dest] -> told
  *   abort -> parts -> (still there) abort ...;   find -> abort -> find ...   without an upload id
  *
  * Complete is sent only with parts 1 to N whose layout covers the object, and only while the
@@ -9,11 +9,12 @@
  * etag must be the one that follows from the parts, an object of the same size is not enough.
  */
 #include "agent/engine_int.h"
+#include "agent/engine_read.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
 
-enum close_state { CLOSE_SRC, CLOSE_COMPLETE, CLOSE_DST, CLOSE_N };
+enum close_state { CLOSE_SRC, CLOSE_COMPLETE, CLOSE_DST, CLOSE_READ_SRC, CLOSE_READ_DST, CLOSE_N };
 
 /* ---- the parts ---- */
 
@@ -152,18 +153,15 @@ static void complete_done(struct xf_op *op, const struct xf_s3_result *res)
 
 /* ---- the destination ---- */
 
-static void copied(struct xf_op *op, const struct xf_s3_result *res, bool as_expected)
+static void copied(struct xf_op *op, enum xf_level level)
 {
     const struct xf_work *w = op->run->w;
-    const struct xf_verify_etag src = {xf_str_c(op->etag), op->src_is_opaque};
-    const struct xf_verify_etag dst = {res->etag, xf_verify_is_opaque(res->attrs)};
-    bool is_same = xf_verify_etags(src, dst) == XF_VERIFY_SAME;
     struct xf_result r = {
         .outcome = XF_OUTCOME_COPIED,
-        .level = is_same || (as_expected && all_seen(w)) ? XF_LEVEL_ETAG : XF_LEVEL_SIZE,
+        .level = level,
         .mode = XF_MODE_SERVER,
         .size_bytes = op->size,
-        .etag = res->etag,
+        .etag = xf_str_c(op->dst_etag),
         .flags = op->copy_unknown ? XF_RESULT_OWN : 0,
     };
     for (uint32_t i = 0; i < w->n_done_parts; i++) {
@@ -173,6 +171,72 @@ static void copied(struct xf_op *op, const struct xf_s3_result *res, bool as_exp
     }
     (void)atomic_fetch_add(&op->run->e->n_objects, 1); /* a count */
     xf_upload_outcome(op, &r);
+}
+
+/* It is there, with the right size and etag: end it, or go on with what the job's mode wants. */
+static void proved(struct xf_op *op)
+{
+    const struct xf_verify_etag src = {xf_str_c(op->etag), op->src_is_opaque};
+    const struct xf_verify_etag dst = {xf_str_c(op->dst_etag), op->dst_is_opaque};
+    bool is_same = xf_verify_etags(src, dst) == XF_VERIFY_SAME;
+    bool is_seen = op->as_expected && all_seen(op->run->w);
+    enum xf_level level = is_same || is_seen ? XF_LEVEL_ETAG : XF_LEVEL_SIZE;
+
+    if (is_seen && xf_op_spec(op)->verify == XF_JOB_VERIFY_CHECKSUM) {
+        copied(op, XF_LEVEL_CHECKSUM); /* every part's MD5 was compared on the way */
+        return;
+    }
+    op->has_looked = true;
+    switch (xf_read_want(op, &level)) {
+    case XF_PROOF_DONE:
+    case XF_PROOF_HEAD_DST: copied(op, level); break;
+    case XF_PROOF_READ_SRC: xf_op_go(op, CLOSE_READ_SRC); break;
+    case XF_PROOF_READ_DST: xf_op_go(op, CLOSE_READ_DST); break;
+    }
+}
+
+static struct xf_s3_req *read_src(struct xf_op *op)
+{
+    return xf_read_start(op, XF_SRC);
+}
+
+static struct xf_s3_req *read_dst(struct xf_op *op)
+{
+    return xf_read_start(op, XF_DST);
+}
+
+static void read_src_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    struct xf_err err;
+
+    if (res->err.code == XF_E_CHANGED || res->err.code == XF_E_NOT_FOUND) {
+        xf_upload_changed(op);
+    } else if (res->err.code != XF_OK) {
+        xf_upload_fail_res(op, res);
+    } else if (xf_read_end(op, op->source_md5, &err) != XF_OK) {
+        xf_upload_retry(op, CLOSE_READ_SRC, &err);
+    } else {
+        op->has_source_md5 = true;
+        xf_op_go(op, CLOSE_READ_DST);
+    }
+}
+
+static void read_dst_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    unsigned char md5[16];
+    struct xf_err err;
+
+    if (res->err.code != XF_OK) {
+        xf_upload_fail_res(op, res);
+    } else if (xf_read_end(op, md5, &err) != XF_OK) {
+        xf_upload_retry(op, CLOSE_READ_DST, &err);
+    } else if (memcmp(md5, op->source_md5, sizeof(md5)) == 0) {
+        copied(op, XF_LEVEL_FULL);
+    } else {
+        (void)XF_FAIL(
+            &err, XF_E_CHECKSUM, "read back, the destination's bytes are not the source's");
+        xf_upload_fail(op, &err, NULL, true);
+    }
 }
 
 /* Nobody knows the upload any more, and what is there is not its result. */
@@ -214,16 +278,20 @@ static void dest_done(struct xf_op *op, const struct xf_s3_result *res)
     bool is_opaque = is_there && xf_verify_is_opaque(res->attrs);
     bool is_equal = is_there && known && xf_plan_etag_eq(res->etag, xf_str_c(expected));
 
+    op->dst_is_opaque = is_opaque;
+    xf_op_keep_etag(op->dst_etag, res->etag);
     if (op->copy_unknown) {
         if (is_equal && res->size == op->size) {
             XF_INFO("upload.completed_unheard", xf_f_u64("task", op->run->w->task));
-            copied(op, res, true);
+            op->as_expected = true;
+            proved(op);
         } else {
             not_ours(op);
         }
     } else if (is_there && res->size == op->size &&
                (is_equal || !known || is_opaque || !is_of_parts(res->etag))) {
-        copied(op, res, is_equal);
+        op->as_expected = is_equal;
+        proved(op);
     } else {
         (void)XF_FAIL(&err,
                       XF_E_CHECKSUM,
@@ -241,7 +309,9 @@ static void dest_done(struct xf_op *op, const struct xf_s3_result *res)
 static const struct xf_step close_steps[CLOSE_N] = {
     [CLOSE_SRC]      = {"close_source", XF_SRC, 0, ON(COMPLETE), xf_upload_head_source, source_done},
     [CLOSE_COMPLETE] = {"complete",     XF_DST, XF_STEP_WRITE, ON(DST), complete_start, complete_done},
-    [CLOSE_DST]      = {"close_dest",   XF_DST, 0, 0, xf_upload_head_dest, dest_done},
+    [CLOSE_DST]      = {"close_dest",   XF_DST, 0, ON(READ_SRC) | ON(READ_DST), xf_upload_head_dest, dest_done},
+    [CLOSE_READ_SRC] = {"close_read_src", XF_SRC, 0, ON(READ_DST), read_src, read_src_done},
+    [CLOSE_READ_DST] = {"close_read_dst", XF_DST, 0, 0, read_dst, read_dst_done},
 };
 /* clang-format on */
 #undef ON

@@ -6,6 +6,7 @@
  * and of the source (still what was copied).
  */
 #include "agent/engine_int.h"
+#include "agent/engine_read.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
 
@@ -93,7 +94,7 @@ static void copy_worked(struct xf_op *op, const struct xf_s3_result *res)
                        "without them");
     }
     if (compare(op) == XF_VERIFY_SAME) {
-        xf_small_copied(op, XF_LEVEL_ETAG);
+        xf_small_proved(op, XF_LEVEL_ETAG);
     } else if (xf_op_spec(op)->verify == XF_JOB_VERIFY_NONE) {
         xf_small_copied(op, XF_LEVEL_NONE);
     } else {
@@ -141,7 +142,8 @@ static void judge_unknown(struct xf_op *op, const struct xf_s3_result *res)
     struct xf_err err;
 
     if (res->size == op->size && op->size > 0 && compare(op) == XF_VERIFY_SAME) {
-        xf_small_copied(op, XF_LEVEL_ETAG);
+        op->has_looked = true;
+        xf_small_proved(op, XF_LEVEL_ETAG);
         return;
     }
     (void)XF_FAIL(&err,
@@ -181,6 +183,9 @@ void xf_copy_dst_done(struct xf_op *op, const struct xf_s3_result *res)
     } else if (!xf_plan_etag_eq(res->etag, xf_str_c(op->dst_etag))) {
         (void)XF_FAIL(&err, XF_E_CHECKSUM, "the destination is not what the copy reported");
         xf_small_retry(op, XF_SMALL_RENEW, &err);
+    } else if (res->size == op->size && compare(op) == XF_VERIFY_SAME) {
+        op->has_looked = true;
+        xf_small_proved(op, XF_LEVEL_ETAG);
     } else {
         xf_op_go(op, XF_SMALL_COPY_SRC);
     }
@@ -193,7 +198,8 @@ static void judge(struct xf_op *op)
     enum xf_verify verdict = compare(op);
 
     if (op->dst_size == op->size && verdict != XF_VERIFY_DIFFERENT) {
-        xf_small_copied(op, verdict == XF_VERIFY_SAME ? XF_LEVEL_ETAG : XF_LEVEL_SIZE);
+        op->has_looked = true;
+        xf_small_proved(op, verdict == XF_VERIFY_SAME ? XF_LEVEL_ETAG : XF_LEVEL_SIZE);
     } else if (op->dst_size == 0 && op->size > 0) {
         (void)XF_FAIL(&err,
                       XF_E_NO_COPY,

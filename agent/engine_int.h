@@ -84,6 +84,8 @@ enum xf_small {
     XF_SMALL_PUT,
     XF_SMALL_STREAM,
     XF_SMALL_PUT_DST, /* HEAD destination after a put */
+    XF_SMALL_READ_SRC,
+    XF_SMALL_READ_DST,
     XF_SMALL_N
 };
 extern const struct xf_step xf_small_steps[XF_SMALL_N];
@@ -93,6 +95,8 @@ void xf_small_decide(struct xf_op *op, const struct xf_verify_side *dest);
 /** Copy or relay, as the job and the facts allow. */
 void xf_small_transfer(struct xf_op *op);
 void xf_small_copied(struct xf_op *op, enum xf_level level);
+/** The destination is a copy already: ours, or to be skipped. */
+void xf_small_is_there(struct xf_op *op, enum xf_level level);
 void xf_small_fail(struct xf_op *op, const struct xf_s3_result *res);
 void xf_small_fail_err(struct xf_op *op, const struct xf_err *err, bool retryable);
 void xf_small_outcome(struct xf_op *op, struct xf_result *r);

@@ -261,6 +261,7 @@ void xf_op_renew(struct xf_op *op, const struct xf_s3_result *head)
     }
     xf_op_keep_etag(op->etag, head->etag);
     op->size = head->size;
+    op->has_source_md5 = false;
     if (head->modified_ms != 0) {
         op->mtime_ms = head->modified_ms;
     }

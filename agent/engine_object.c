@@ -11,6 +11,7 @@
  * counts when its etag equals the source's, or when HEADs of both sides say so afterwards.
  */
 #include "agent/engine_int.h"
+#include "agent/engine_read.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
@@ -170,6 +171,7 @@ void xf_small_transfer(struct xf_op *op)
 {
     struct xf_err err;
 
+    op->has_looked = false;
     if (op->attrs == NULL && (op->etag[0] == '\0' || may_have_redirect(op) ||
                               xf_s3_class_may_be_archived(op->obj->storage_class))) {
         xf_op_go(op, XF_SMALL_ASK);
@@ -210,6 +212,32 @@ static bool may_be_ours(const struct xf_op *op, const struct xf_verify_side *des
            (w->job->started_ms == 0 || dest->mtime_ms >= w->job->started_ms);
 }
 
+void xf_small_is_there(struct xf_op *op, enum xf_level level)
+{
+    if (op->is_ours || op->run->w->kind == XF_TASK_RECHECK) {
+        op->flags |= XF_RESULT_OWN;
+        xf_small_copied(op, level);
+    } else {
+        skipped(op, XF_SKIP_SAME, level);
+    }
+}
+
+/* Neither etags nor times can tell: the bytes have to. A late write of an old attempt may be newer
+ * than the source and yet an older version, so a recheck takes no time for a proof. */
+static bool has_to_compare(const struct xf_op *op,
+                           const struct xf_verify_side *source,
+                           const struct xf_verify_side *dest)
+{
+    bool by_etag = xf_verify_etags(source->etag, dest->etag) != XF_VERIFY_UNKNOWN;
+    bool is_wanted = xf_op_spec(op)->if_exists == XF_JOB_EXISTS_SKIP_SAME;
+
+    if (by_etag || source->size != dest->size) {
+        return false;
+    }
+    return op->run->w->kind == XF_TASK_RECHECK ||
+           (is_wanted && dest->mtime_ms > 0 && source->mtime_ms == dest->mtime_ms);
+}
+
 void xf_small_decide(struct xf_op *op, const struct xf_verify_side *dest)
 {
     struct xf_err err;
@@ -225,9 +253,13 @@ void xf_small_decide(struct xf_op *op, const struct xf_verify_side *dest)
     enum xf_level level = by_size ? XF_LEVEL_SIZE : XF_LEVEL_ETAG;
 
     xf_op_keep_etag(op->dst_etag, dest->etag.etag);
-    if (same && (op->run->w->kind == XF_TASK_RECHECK || may_be_ours(op, dest))) {
-        op->flags |= XF_RESULT_OWN;
-        xf_small_copied(op, level);
+    op->is_ours = may_be_ours(op, dest);
+    if (has_to_compare(op, &source, dest)) {
+        xf_small_compare(op);
+        return;
+    }
+    if (same && (op->run->w->kind == XF_TASK_RECHECK || op->is_ours)) {
+        xf_small_is_there(op, level);
         return;
     }
     if (op->run->w->kind == XF_TASK_RECHECK) {
@@ -237,7 +269,7 @@ void xf_small_decide(struct xf_op *op, const struct xf_verify_side *dest)
     switch ((enum xf_job_exists)xf_op_spec(op)->if_exists) {
     case XF_JOB_EXISTS_SKIP_SAME:
         if (same) {
-            skipped(op, XF_SKIP_SAME, level);
+            xf_small_is_there(op, level);
             return;
         }
         break;
@@ -399,12 +431,13 @@ static void renew_done(struct xf_op *op, const struct xf_s3_result *res)
 /* ---- the table ---- */
 
 #define ON(state) XF_TO(XF_SMALL_##state)
+#define READ      (ON(READ_SRC) | ON(READ_DST))
 #define TRANSFER  (ON(ASK) | ON(COPY) | ON(GET) | ON(TAGS) | ON(STREAM))
-#define TROUBLE   (ON(GONE) | ON(RENEW) | ON(LOOK) | TRANSFER)
+#define TROUBLE   (ON(GONE) | ON(RENEW) | ON(LOOK) | READ | TRANSFER)
 /* clang-format off */
 const struct xf_step xf_small_steps[XF_SMALL_N] = {
     [XF_SMALL_RECHECK]  = {"recheck",    XF_SRC, 0, ON(LOOK), head_source, recheck_done},
-    [XF_SMALL_LOOK]     = {"look",       XF_DST, 0, TRANSFER, head_dest, look_done},
+    [XF_SMALL_LOOK]     = {"look",       XF_DST, 0, READ | TRANSFER, head_dest, look_done},
     [XF_SMALL_ASK]      = {"ask",        XF_SRC, 0, TRANSFER, head_source, ask_done},
     [XF_SMALL_COPY]     = {"copy",       XF_DST, XF_STEP_WRITE | XF_STEP_COPY, ON(COPY_DST) | TROUBLE, xf_copy_start, xf_copy_done},
     [XF_SMALL_COPY_DST] = {"copy_dst",   XF_DST, 0, ON(COPY_SRC) | TROUBLE, head_dest, xf_copy_dst_done},
@@ -416,5 +449,7 @@ const struct xf_step xf_small_steps[XF_SMALL_N] = {
     [XF_SMALL_PUT]      = {"put",        XF_DST, XF_STEP_WRITE, ON(PUT_DST) | TROUBLE, xf_relay_put, xf_relay_put_done},
     [XF_SMALL_STREAM]   = {"stream",     XF_DST, XF_STEP_WRITE | XF_STEP_BOTH, ON(PUT_DST) | TROUBLE, xf_relay_stream, xf_relay_put_done},
     [XF_SMALL_PUT_DST]  = {"put_dst",    XF_DST, 0, TROUBLE, head_dest, xf_relay_put_dst_done},
+    [XF_SMALL_READ_SRC] = {"read_src",   XF_SRC, 0, TROUBLE, xf_small_read_src, xf_small_read_src_done},
+    [XF_SMALL_READ_DST] = {"read_dst",   XF_DST, 0, TROUBLE, xf_small_read_dst, xf_small_read_dst_done},
 };
 /* clang-format on */

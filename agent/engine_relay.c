@@ -6,6 +6,7 @@
  * (engine_stream.c) with the MD5 that the source's etag promises.
  */
 #include "agent/engine_int.h"
+#include "agent/engine_read.h"
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
@@ -237,7 +238,7 @@ void xf_relay_put_done(struct xf_op *op, const struct xf_s3_result *res)
     if (res->err.code == XF_OK) {
         xf_op_keep_etag(op->dst_etag, res->etag);
         if (xf_verify_md5(op->md5, got) == XF_VERIFY_SAME) {
-            xf_small_copied(op, XF_LEVEL_ETAG);
+            xf_small_proved(op, XF_LEVEL_ETAG);
         } else {
             xf_op_go(op, XF_SMALL_PUT_DST);
         }
@@ -265,7 +266,8 @@ void xf_relay_put_dst_done(struct xf_op *op, const struct xf_s3_result *res)
     }
     if (res->err.code == XF_OK && res->size == op->size && verdict != XF_VERIFY_DIFFERENT) {
         xf_op_keep_etag(op->dst_etag, res->etag);
-        xf_small_copied(op,
+        op->has_looked = true;
+        xf_small_proved(op,
                         verdict == XF_VERIFY_SAME ? XF_LEVEL_ETAG
                         : op->has_md5             ? XF_LEVEL_CHECKSUM
                                                   : XF_LEVEL_SIZE);
