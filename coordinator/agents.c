@@ -24,7 +24,8 @@ enum {
     PARK_MS = 3000,     /* a lease request waits for work at most so long */
     IDLE_WAIT_MS = 200, /* then the agent asks again after this */
     UNWELL_WAIT_MS = 1000,
-    UNFIT_MS = 30000 /* a refused agent is offered the job again after */
+    PREFER_OTHER_MS = 3000, /* a retry pass is kept for others so long */
+    UNFIT_MS = 30000        /* a refused agent is offered the job again after */
 };
 
 /* ---- fitness ----------------------------------------------------------------------------------
@@ -359,6 +360,24 @@ static uint32_t share(const struct xf_coordinator *c, const struct xf_cjob *j)
     return (j->ready + n_up - 1) / n_up;
 }
 
+/* A fresh retry pass is left to other agents for a while, when there are any. */
+static bool
+prefers_other(struct xf_coordinator *c, const struct xf_cagent *a, const struct xf_cjob *j)
+{
+    if (j->retry_began_ms == 0 || j->failed_by != a->number ||
+        xf_loop_mono_ms(c->loop) - j->retry_began_ms > PREFER_OTHER_MS) {
+        return false;
+    }
+    XF_LIST_FOREACH (node, &c->agents) {
+        const struct xf_cagent *other = XF_CONTAINER_OF(node, struct xf_cagent, link);
+        if (other != a && other->session != NULL && !other->is_draining && other->unwell == NULL &&
+            xf_roster_is_fit(c, other, (int64_t)j->id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static size_t fill_sched(struct xf_coordinator *c,
                          const struct xf_cagent *a,
                          struct xf_sched_job *jobs,
@@ -377,7 +396,8 @@ static size_t fill_sched(struct xf_coordinator *c,
                                           .kinds = kinds,
                                           .tasks_ready = share(c, j),
                                           .tasks_leased = j->row.tasks_leased,
-                                          .is_fit = xf_roster_is_fit(c, a, (int64_t)j->id)};
+                                          .is_fit = xf_roster_is_fit(c, a, (int64_t)j->id),
+                                          .prefers_other = prefers_other(c, a, j)};
     }
     return n;
 }

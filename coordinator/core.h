@@ -61,6 +61,8 @@ struct xf_cjob {
     bool is_listing_waiting;
     struct xf_buf wait_reason; /* "endpoint_unreachable", ...; empty: none */
     struct xf_buf noticed;     /* codes of notices kept, each with a NUL */
+    uint64_t failed_by;        /* number of the agent that last reported a failed object */
+    int64_t retry_began_ms;    /* of the latest retry pass; 0: none */
     uint32_t ready;            /* estimate of what can be leased now */
     struct xf_cjob_sample samples[XF_CORE_RATE_SAMPLES];
     size_t n_samples; /* ever taken */

@@ -206,6 +206,9 @@ static void on_progress(struct xf_coordinator *c, struct item *it, const struct 
     if (out->added.by_outcome[XF_OUTCOME_COPIED] > 0 || op->in.checkpoint.n_parts > 0) {
         xf_jobtab_went_on(c, out->job);
     }
+    if (out->added.by_outcome[XF_OUTCOME_FAILED] > 0) {
+        xf_jobtab_failed_by(c, out->job, it->beat->agent->number);
+    }
     if (out->ended) {
         remember_ended(c, it->task, it->attempt, it->kind);
         (void)xf_leases_end(&c->leases, (int64_t)it->task, it->attempt); /* may be gone already */

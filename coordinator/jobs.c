@@ -241,6 +241,7 @@ static void on_retried(struct xf_store_op *op)
         j->is_retry_exhausted = true;
         return;
     }
+    j->retry_began_ms = xf_loop_mono_ms(c->loop);
     xf_jobtab_add_ready(c, j->row.id, 1);
     if (out->more) {
         begin_retry(c, j, out->pass);

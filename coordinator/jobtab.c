@@ -210,6 +210,15 @@ void xf_jobtab_add_ready(struct xf_coordinator *c, int64_t job, uint32_t n)
     }
 }
 
+void xf_jobtab_failed_by(struct xf_coordinator *c, int64_t job, uint64_t agent_number)
+{
+    struct xf_cjob *j = xf_jobtab_get(c, job);
+
+    if (j != NULL) {
+        j->failed_by = agent_number;
+    }
+}
+
 void xf_jobtab_set_reason(struct xf_cjob *j, const char *word, struct xf_str text)
 {
     xf_buf_reset(&j->wait_reason);

@@ -23,6 +23,8 @@ void xf_jobtab_add_ready(struct xf_coordinator *c, int64_t job, uint32_t n);
 void xf_jobtab_hold(struct xf_coordinator *c, int64_t job, enum xf_code code, struct xf_str text);
 /** Something was copied: the endpoints answer. */
 void xf_jobtab_went_on(struct xf_coordinator *c, int64_t job);
+/** An agent reported failed objects: the next retry pass is for others first. */
+void xf_jobtab_failed_by(struct xf_coordinator *c, int64_t job, uint64_t agent_number);
 /** Why it waits: a word, and a text that may be empty. */
 void xf_jobtab_set_reason(struct xf_cjob *j, const char *word, struct xf_str text);
 

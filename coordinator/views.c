@@ -82,6 +82,22 @@ static struct xf_json *job_json(struct xf_coordinator *c, const struct xf_job_ro
 /* ---- lists --------------------------------------------------------------------------------------
  */
 
+/* What is wrong with the coordinator itself, for people. */
+static struct xf_json *warnings_json(struct xf_coordinator *c)
+{
+    struct xf_json *out = xf_json_array();
+    struct xf_store_stats s;
+
+    xf_store_stats(c->store, &s);
+    if (s.is_disk_failing) {
+        xf_json_append_c(out, "the disk under the queue is full or failing: see the log");
+    }
+    if (s.wal_is_long) {
+        xf_json_append_c(out, "the queue's log is long: another program reads an old view of it");
+    }
+    return out;
+}
+
 static void on_jobs(struct xf_store_op *op)
 {
     struct view *v = op->arg;
@@ -96,6 +112,7 @@ static void on_jobs(struct xf_store_op *op)
     }
     if (v->with_agents) {
         v->j = xf_status_all(jobs, xf_roster_json(v->c));
+        xf_json_put(v->j, "warnings", warnings_json(v->c));
     } else {
         v->j = xf_json_object();
         xf_json_put(v->j, "jobs", jobs);
