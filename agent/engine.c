@@ -125,8 +125,17 @@ static void cancel_op(struct xf_op *op)
     }
 }
 
+static bool is_to_end(const struct xf_run *run, const struct xf_op *op)
+{
+    if (run->is_failed || run->stop == XF_STOP_HARD) {
+        return true;
+    }
+    /* Softly: what only waits for its first request has not begun. */
+    return op->req == NULL && (run->stop == XF_STOP_FIRM || !op->want.has_begun);
+}
+
 /* The ops of a run that end now; restarts at the front, since ending one may end others. */
-static void cancel_ops(struct xf_run *run, bool in_flight_too)
+static void cancel_ops(struct xf_run *run)
 {
     bool found = true;
 
@@ -134,7 +143,7 @@ static void cancel_ops(struct xf_run *run, bool in_flight_too)
         found = false;
         XF_LIST_FOREACH (node, &run->ops) {
             struct xf_op *op = XF_CONTAINER_OF(node, struct xf_op, node);
-            if (!op->is_cancelled && (in_flight_too || op->req == NULL)) {
+            if (!op->is_cancelled && is_to_end(run, op)) {
                 found = true;
                 cancel_op(op);
                 break;
@@ -500,8 +509,8 @@ static void apply_stops(struct xf_engine *e)
             run->is_stopping = true;
             run->stop = XF_STOP_HARD;
         }
-        if (run_is_stopped(run)) {
-            cancel_ops(run, run->is_failed || run->stop == XF_STOP_HARD);
+        if (run->is_failed || run->is_stopping) {
+            cancel_ops(run);
         }
     }
 }

@@ -17,6 +17,7 @@ default_creds(const struct xf_job_side *side, struct xf_creds_source **out, stru
         .profile = side->profile,
         .access_key_env = side->access_key_env,
         .secret_key_env = side->secret_key_env,
+        .session_token_env = side->session_token_env,
     };
     return xf_creds_source_new(&opts, out, err);
 }
