@@ -254,11 +254,44 @@ static void fill_notices(struct xf_runner *r, struct xf_msg_beat *m, struct xf_a
     }
 }
 
+void xf_runner_add_late(struct xf_runner *r, uint64_t task, uint32_t attempt)
+{
+    if (r->n_late < XF_HELD_MAX) {
+        r->late = xf_xrealloc(r->late, r->n_late + 1, sizeof(*r->late));
+        r->late[r->n_late++] = (struct xf_late){.task = task, .attempt = attempt};
+        xf_link_beat_soon(r->link);
+    }
+}
+
+static void fill_late(struct xf_runner *r, struct xf_msg_beat *m, struct xf_msg_item *items)
+{
+    for (size_t i = 0; i < r->n_late && m->n_items < XF_ITEMS_MAX; i++) {
+        r->late[i].sent = true;
+        items[m->n_items++] = (struct xf_msg_item){.task = r->late[i].task,
+                                                   .attempt = r->late[i].attempt,
+                                                   .kind = (uint32_t)XF_ITEM_GIVE_BACK,
+                                                   .how = (uint32_t)XF_HOW_EXPIRED};
+    }
+}
+
+/* The coordinator has taken it, or has nothing to do about it. */
+static void forget_late(struct xf_runner *r, const struct xf_msg_ack *ack)
+{
+    for (size_t i = 0; i < r->n_late; i++) {
+        struct xf_late *late = &r->late[i];
+        if (late->task == ack->task && late->attempt == ack->attempt && late->sent &&
+            (ack->code == XF_OK || ack->code == (uint32_t)XF_E_STALE)) {
+            *late = r->late[--r->n_late];
+            return;
+        }
+    }
+}
+
 static void fill_beat(void *arg, struct xf_msg_beat *m, struct xf_arena *a)
 {
     struct xf_runner *r = arg;
     size_t bytes = 0;
-    struct xf_msg_item *items = xf_arena_calloc(a, r->n_tasks + 1, sizeof(*items));
+    struct xf_msg_item *items = xf_arena_calloc(a, r->n_tasks + r->n_late + 1, sizeof(*items));
     struct xf_msg_held *held = xf_arena_calloc(a, r->n_tasks + 1, sizeof(*held));
 
     m->items = items;
@@ -270,6 +303,7 @@ static void fill_beat(void *arg, struct xf_msg_beat *m, struct xf_arena *a)
             bytes += xf_rtask_fill(t, &items[m->n_items++], a);
         }
     }
+    fill_late(r, m, items);
     fill_numbers(r, m);
     fill_notices(r, m, a);
 }
@@ -298,6 +332,7 @@ static void on_beat(void *arg, const struct xf_msg_beat_reply *m, int64_t sent_m
     xf_runner_set_fence(r, sent_ms);
     for (uint32_t i = 0; i < m->n_acks; i++) {
         struct xf_rtask *t = xf_rtask_find(r, m->acks[i].task, m->acks[i].attempt);
+        forget_late(r, &m->acks[i]);
         if (t != NULL) {
             xf_rtask_acked(t, (enum xf_code)m->acks[i].code);
         }
@@ -320,6 +355,9 @@ static void on_beat_lost(void *arg)
     }
     for (size_t i = 0; i < r->n_notices; i++) {
         r->notices[i].sent = false;
+    }
+    for (size_t i = 0; i < r->n_late; i++) {
+        r->late[i].sent = false;
     }
 }
 
@@ -532,6 +570,7 @@ void xf_runner_free(struct xf_runner *r)
         xf_rjob_free(XF_CONTAINER_OF(node, struct xf_rjob, node));
     }
     drop_notices(r, false);
+    xf_xfree(r->late);
     xf_timer_stop(r->o.loop, &r->lease_timer);
     xf_timer_stop(r->o.loop, &r->drain_timer);
     xf_queue_free(r->msgs);

@@ -64,6 +64,7 @@ struct xf_rtask {
     uint8_t *part_told;
     uint32_t n_parts;
     uint32_t cap_parts;
+    bool has_begun;         /* a lane had it: requests may have been sent */
     bool is_dropped;        /* not ours any more: say nothing, go when the lane is done with it */
     bool is_stopping;       /* asked to stop: with `how` */
     enum xf_how how;        /* of the give-back */
@@ -113,12 +114,22 @@ struct xf_runner {
         bool sent;
     } notices[XF_NOTICES_MAX];
     size_t n_notices;
+    /* Batches whose lease went to somebody else after work had begun: told until acknowledged, so
+     * that the coordinator looks again at what our late writes may have touched. */
+    struct xf_late {
+        uint64_t task;
+        uint32_t attempt;
+        bool sent;
+    } * late;
+    size_t n_late;
 };
 
 /* ---- runner.c ---- */
 void xf_runner_want(struct xf_runner *r); /* more work, when there is room */
 void xf_runner_note(struct xf_runner *r, const char *job, const char *code, struct xf_str text);
 void xf_runner_set_fence(struct xf_runner *r, int64_t sent_ms);
+/** A task that is not ours any more has stopped. At most XF_HELD_MAX are kept. */
+void xf_runner_add_late(struct xf_runner *r, uint64_t task, uint32_t attempt);
 /** The drain may be over. */
 void xf_runner_check_drain(struct xf_runner *r);
 

@@ -184,6 +184,7 @@ static void start(struct xf_rtask *t)
         t->work->job = xf_work_job_ref(t->job->job);
     }
     t->state = XF_RTASK_RUNNING;
+    t->has_begun = true;
     t->lane = idlest_lane(t->r);
     xf_lane_start(t->lane, t->work);
 }
@@ -226,9 +227,18 @@ void xf_rtask_stop(struct xf_rtask *t,
     }
 }
 
+/* A write of ours may land after those of the next attempt: that is for the coordinator to know. */
+static void tell_late(const struct xf_rtask *t)
+{
+    if (t->has_begun && (t->kind == XF_TASK_BATCH || t->kind == XF_TASK_RECHECK)) {
+        xf_runner_add_late(t->r, t->id, t->attempt);
+    }
+}
+
 void xf_rtask_drop(struct xf_rtask *t)
 {
     if (t->state != XF_RTASK_RUNNING) {
+        tell_late(t);
         xf_rtask_free(t);
         return;
     }
@@ -318,6 +328,7 @@ static void on_ended(struct xf_rtask *t, const struct xf_lane_msg *m)
     t->lane = NULL;
     if (t->is_dropped) {
         t->state = XF_RTASK_ENDED;
+        tell_late(t);
         xf_rtask_free(t);
         return;
     }

@@ -288,6 +288,25 @@ static bool go_on_to_give_back(struct xf_coordinator *c, struct item *it)
     return how != XF_HOW_RUNNING && xf_core_submit(c, make_give_back(it, how));
 }
 
+/* A late report is stale by its nature; only what the store could not take is told again. */
+static enum xf_code
+on_rechecked(struct xf_coordinator *c, const struct item *it, const struct xf_store_op *op)
+{
+    if (op->rc == XF_E_DISK || op->rc == XF_E_BUSY) {
+        return op->rc;
+    }
+    XF_INFO("report.late",
+            xf_f_c("agent", it->beat->agent->id),
+            xf_f_u64("task", it->task),
+            xf_f_u64("attempt", it->attempt),
+            xf_f_bool("recheck", op->rc == XF_OK));
+    xf_cmetrics_add(c->metrics, XF_CM_STALE_REPORTS, NULL, 1);
+    if (op->rc == XF_OK && op->out.recheck.made) {
+        xf_jobtab_add_ready(c, op->out.recheck.job, 1);
+    }
+    return XF_E_STALE;
+}
+
 static void on_item_done(struct xf_store_op *op)
 {
     struct item *it = op->arg;
@@ -295,7 +314,9 @@ static void on_item_done(struct xf_store_op *op)
     struct xf_coordinator *c = b->c;
     enum xf_code rc = op->rc;
 
-    if (rc == XF_OK) {
+    if (op->kind == XF_OP_RECHECK) {
+        rc = on_rechecked(c, it, op);
+    } else if (rc == XF_OK) {
         bool wants_more = it->then != XF_HOW_RUNNING;
         on_item_ok(c, it, op);
         if (go_on_to_give_back(c, it)) {
@@ -523,8 +544,21 @@ static struct xf_store_op *make_failed(const struct xf_msg_item *m, struct item 
 }
 
 /* NULL: the item makes no sense for its task. */
+/* What an agent did in a lease that it had lost may have landed late: the batch is looked at again
+ * after its present attempt. */
+static struct xf_store_op *make_recheck(struct item *it)
+{
+    struct xf_store_op *op = xf_store_op_new(XF_OP_RECHECK, on_item_done, it);
+
+    op->in.recheck.task = (int64_t)it->task;
+    return op;
+}
+
 static struct xf_store_op *make_op(struct beat *b, const struct xf_msg_item *m, struct item *it)
 {
+    if (m->kind == XF_ITEM_GIVE_BACK && m->how == (uint32_t)XF_HOW_EXPIRED) {
+        return make_recheck(it);
+    }
     switch ((enum xf_item_kind)m->kind) {
     case XF_ITEM_GIVE_BACK: return make_returned(b, m, it);
     case XF_ITEM_OPENED: return make_opened(b, m, it);

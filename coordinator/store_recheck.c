@@ -258,5 +258,6 @@ enum xf_code xf_do_recheck(struct xf_work *w, struct xf_store_op *op, struct xf_
     if (t.upload != 0) {
         return XF_FAIL(err, XF_E_INVAL, "only a batch is checked again");
     }
+    op->out.recheck.job = t.job;
     return xf_recheck_mark(w, &t, &op->out.recheck.made, err);
 }

@@ -133,6 +133,7 @@ struct xf_in_recheck {
     int64_t task;
 };
 struct xf_out_recheck {
+    int64_t job;
     bool made; /* false: when it ends */
 };
 
