@@ -133,14 +133,12 @@ static enum xf_code decode(struct xf_str bytes,
 }
 
 enum xf_code xf_client_call(struct xf_client *c,
-                            enum xf_kind kind,
-                            const void *request,
-                            int64_t deadline_ms,
+                            const struct xf_client_ask *ask,
                             struct xf_arena *arena,
                             void *reply,
                             struct xf_err *err)
 {
-    const struct xf_kind_info *info = xf_kind_find(kind);
+    const struct xf_kind_info *info = xf_kind_find(ask->kind);
     XF_AUTO_BUF body;
     XF_AUTO_BUF bytes;
     struct call call = {0};
@@ -148,14 +146,14 @@ enum xf_code xf_client_call(struct xf_client *c,
     XF_ASSERT(info != NULL && info->role == XF_ROLE_OPERATOR);
     xf_buf_init(&body, XF_MSG_MAX);
     xf_buf_init(&bytes, XF_MSG_MAX);
-    XF_TRY(xf_codec_encode(info->request(), request, &body, err));
+    XF_TRY(xf_codec_encode(info->request(), ask->msg, &body, err));
     struct xf_msg_request r = {.ver = XF_PROTO_VERSION,
-                               .kind = kind,
+                               .kind = ask->kind,
                                .token = xf_buf_view(&c->token),
                                .body = xf_buf_view(&body)};
     XF_TRY(xf_msg_request_encode(&r, &bytes, err));
     xf_buf_init(&call.bytes, XF_MSG_MAX);
-    enum xf_code rc = exchange(c, xf_buf_view(&bytes), deadline_ms, &call, err);
+    enum xf_code rc = exchange(c, xf_buf_view(&bytes), ask->deadline_ms, &call, err);
     if (rc == XF_OK) {
         rc = decode(xf_buf_view(&call.bytes), info, arena, reply, err);
     }

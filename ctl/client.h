@@ -34,17 +34,21 @@ xf_client_open(const struct xf_client_opts *opts, struct xf_client **out, struct
 void xf_client_close(struct xf_client *c);
 XF_AUTO_DEFINE(xf_client, xf_client_close)
 
+struct xf_client_ask {
+    enum xf_kind kind;
+    const void *msg; /* the kind's struct (proto/msg.h) */
+    int64_t deadline_ms;
+};
+
 /**
- * Send a request of this kind and wait for its reply.
+ * Send a request and wait for its reply.
  *
- * request, reply  the kind's structs (proto/msg.h); the reply's strings live in the arena.
+ * reply  the kind's struct; its strings live in the arena.
  * Errors: XF_E_UNREACHABLE  no reply in time.  XF_E_PROTO, XF_E_VERSION.
  *         Any other         what the coordinator answered, with its text.
  */
 XF_MUST_CHECK enum xf_code xf_client_call(struct xf_client *c,
-                                          enum xf_kind kind,
-                                          const void *request,
-                                          int64_t deadline_ms,
+                                          const struct xf_client_ask *ask,
                                           struct xf_arena *arena,
                                           void *reply,
                                           struct xf_err *err);

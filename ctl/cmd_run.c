@@ -57,8 +57,8 @@ static char *below(const char *dir, const char *name)
 /* --state, or one directory a job below the user's state. */
 static enum xf_code state_dir(const struct xf_ctl *c, struct run *r, struct xf_err *err)
 {
-    const char *base = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
+    const char *base = getenv("XDG_STATE_HOME"); /* NOLINT(concurrency-mt-unsafe): at start */
+    const char *home = getenv("HOME");           /* NOLINT(concurrency-mt-unsafe): at start */
     struct xf_buf b;
 
     if (c->o.state != NULL) {

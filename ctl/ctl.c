@@ -27,7 +27,8 @@ void xf_ctl_out(struct xf_str text)
     struct xf_err err;
 
     if (xf_file_write_all(STDOUT_FILENO, text, "standard output", &err) != XF_OK) {
-        exit(xf_ctl_fail(&err)); /* what was asked for was not all told */
+        int status = xf_ctl_fail(&err); /* what was asked for was not all told */
+        exit(status);                   /* NOLINT(concurrency-mt-unsafe): one thread exits */
     }
 }
 
@@ -103,7 +104,8 @@ enum xf_code xf_ctl_call(struct xf_ctl *c,
 {
     XF_TRY(connect_once(c, err));
     xf_arena_fini(&c->arena);
-    return xf_client_call(c->client, kind, request, deadline_ms, &c->arena, reply, err);
+    const struct xf_client_ask ask = {.kind = kind, .msg = request, .deadline_ms = deadline_ms};
+    return xf_client_call(c->client, &ask, &c->arena, reply, err);
 }
 
 enum xf_code xf_ctl_query(

@@ -10,8 +10,8 @@ enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 20, BAR_MAX = 40 };
 
 void xf_tui_init(struct xf_tui *t, int fd)
 {
-    const char *term = getenv("TERM");
-    const char *no_color = getenv("NO_COLOR");
+    const char *term = getenv("TERM");         /* NOLINT(concurrency-mt-unsafe): at start */
+    const char *no_color = getenv("NO_COLOR"); /* NOLINT(concurrency-mt-unsafe): at start */
     struct winsize size;
 
     t->terminal = isatty(fd) == 1 && term != NULL && strcmp(term, "dumb") != 0 && term[0] != '\0';

@@ -42,15 +42,15 @@ struct xf_opt_cmd {
     const char *args; /* as shown: "FILE", "[JOB]"; NULL: none */
     size_t min_args;
     size_t max_args;
-    enum xf_opt_hint args_hint;
     const char *summary;       /* one line */
     const char *text;          /* paragraphs for its --help; NULL: none */
     const char *examples;      /* lines; NULL: none */
     const struct xf_opt *opts; /* its own options, n_opts of them */
     size_t n_opts;
     const char *group;  /* heading in --help; NULL: "Commands" */
-    bool is_later;      /* reserved: refused as not supported yet, not shown */
     xf_opt_run_fn *run; /* the caller's; not called here */
+    enum xf_opt_hint args_hint;
+    bool is_later; /* reserved: refused as not supported yet, not shown */
 };
 
 struct xf_opt_prog {

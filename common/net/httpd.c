@@ -147,22 +147,24 @@ open_socket(const char *listen_text, const struct address *a, int *out, struct x
 
 static void format_address(struct xf_httpd *h, int fd)
 {
-    struct sockaddr_storage addr;
-    socklen_t len = sizeof(addr);
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } a = {.v6 = {0}};
+    socklen_t len = sizeof(a);
     char host[INET6_ADDRSTRLEN] = "";
 
-    if (getsockname(fd, (struct sockaddr *)(void *)&addr, &len) != 0) {
+    if (getsockname(fd, &a.any, &len) != 0) {
         return;
     }
-    if (addr.ss_family == AF_INET) {
-        const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)&addr;
-        (void)inet_ntop(
-            AF_INET, &v4->sin_addr, host, sizeof(host)); /* cannot fail: room is there */
-        (void)snprintf(h->address, sizeof(h->address), "%s:%u", host, ntohs(v4->sin_port));
+    /* inet_ntop() cannot fail: room is there. */
+    if (a.any.sa_family == AF_INET) {
+        (void)inet_ntop(AF_INET, &a.v4.sin_addr, host, sizeof(host));
+        (void)snprintf(h->address, sizeof(h->address), "%s:%u", host, ntohs(a.v4.sin_port));
     } else {
-        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)&addr;
-        (void)inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host)); /* as above */
-        (void)snprintf(h->address, sizeof(h->address), "[%s]:%u", host, ntohs(v6->sin6_port));
+        (void)inet_ntop(AF_INET6, &a.v6.sin6_addr, host, sizeof(host));
+        (void)snprintf(h->address, sizeof(h->address), "[%s]:%u", host, ntohs(a.v6.sin6_port));
     }
 }
 

@@ -50,7 +50,8 @@ export -f tidy_one tidy_line
 list_commands() {
     jq -r --arg root "$PWD/" '.[] | .file as $f
         | [ ($f | ltrimstr($root)) ]
-          + [ .command | splits(" +") | select(test("^-(D|I|std=)")) | gsub($root; "./")
+          + [ .command | gsub("-isystem +"; "-isystem") | splits(" +")
+              | select(test("^-(D|I|isystem|std=)")) | gsub($root; "./")
               | gsub("=\"?\\./.*"; "") | gsub("\\\\\""; "\"") ]
         | join(" ")' "$database" | LC_ALL=C sort -u
 }
