@@ -216,3 +216,26 @@ bool xf_bus_close_socket(nng_socket sock, bool is_busy)
     xf_xfree(c);
     return true;
 }
+
+static void run_discard(void *arg)
+{
+    nng_socket *sock = arg;
+
+    (void)nng_close(*sock); /* only fails when it was closed before */
+    xf_xfree(sock);
+}
+
+void xf_bus_discard_socket(nng_socket sock)
+{
+    nng_socket *copy = xf_xcalloc(1, sizeof(*copy));
+    struct xf_thread thread = {0};
+    struct xf_err err = {0};
+
+    *copy = sock;
+    if (xf_thread_start(&thread, "xf-bus-discard", run_discard, copy, &err) != XF_OK) {
+        xf_xfree(copy); /* no thread to be had: the socket stays */
+        XF_WARN("bus.discard_failed", xf_f_err(&err));
+        return;
+    }
+    XF_ASSERT(pthread_detach(thread.id) == 0);
+}

@@ -87,6 +87,7 @@ struct xf_bus_client_opts {
     struct xf_bus_tls tls;
     size_t bytes_max;     /* 0: XF_BUS_BYTES_MAX */
     int64_t resend_ms;    /* a request is sent again on the same connection after; 0: 10 minutes */
+    int64_t redial_ms;    /* not connected for so long: begin anew, see below; 0: 2 minutes */
     int64_t reconnect_ms; /* longest time between two tries to connect; 0: 2 s */
     void (*on_link)(void *arg, bool up); /* NULL, or called when the connection came or went */
     void *arg;
@@ -94,6 +95,10 @@ struct xf_bus_client_opts {
 
 /**
  * Begin to connect; an absent server is not an error, the bus keeps trying.
+ *
+ * nng 1.5.2 can lose track of a connection that breaks while data arrives, and then never makes
+ * another. So after redial_ms without one the client drops its socket and opens a new one; calls
+ * that are open then end with XF_E_NET.
  *
  * Errors: XF_E_CONFIG, XF_E_IO as in xf_bus_listen().
  */

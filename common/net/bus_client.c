@@ -13,6 +13,7 @@
  *                by the slots (and one for the connection's news).
  *             2. done runs at most once a call, and not after cancel or close.
  */
+#include "common/base/log.h"
 #include "common/net/bus_int.h"
 #include "common/rt/queue.h"
 #include "common/rt/thread.h"
@@ -21,7 +22,13 @@
 
 #include <stdatomic.h>
 
-enum { RESEND_MS = 600000, RECONNECT_MIN_MS = 50, RECONNECT_MS = 2000 };
+enum {
+    RESEND_MS = 600000,
+    RECONNECT_MIN_MS = 50,
+    RECONNECT_MS = 2000,
+    REDIAL_MS = 120000,
+    HANG_UP_MS = 2000
+};
 
 enum slot_state { SLOT_IDLE, SLOT_SENDING, SLOT_RECEIVING, SLOT_FAILED };
 
@@ -32,7 +39,7 @@ struct slot {
     nng_aio *aio;
     enum slot_state state;
     bool is_abandoned;
-    bool is_broken;      /* could not be made */
+    bool is_closed;      /* has no context: not made yet, or its socket was dropped */
     enum xf_code failed; /* SLOT_FAILED: why */
     uint32_t round;
     uint32_t idx;
@@ -46,6 +53,10 @@ struct xf_bus_client {
     struct xf_loop *loop;
     nng_socket sock;
     bool is_open;
+    char *url;
+    struct xf_bus_url parsed; /* of url */
+    nng_tls_config *tls;      /* NULL: none */
+    nng_duration reconnect_ms;
     struct slot **slots;
     size_t n_slots;
     struct slot *idle;
@@ -56,6 +67,9 @@ struct xf_bus_client {
     _Atomic bool has_news;
     uint32_t known_pipe; /* what on_link was told last */
     struct xf_timer hang_up;
+    int64_t redial_ms;
+    struct xf_timer redial; /* runs while there is no connection, and after a hang-up */
+    uint32_t closing_pipe;  /* was hung up */
     void (*on_link)(void *arg, bool up);
     void *arg;
 };
@@ -182,6 +196,11 @@ static void on_news(struct xf_bus_client *c)
     if (c->known_pipe == before) {
         return;
     }
+    if (c->known_pipe != 0) {
+        xf_timer_stop(c->loop, &c->redial);
+    } else {
+        xf_timer_in(c->loop, &c->redial, c->redial_ms);
+    }
     if (before != 0) {
         tell_link(c, false);
     }
@@ -204,6 +223,8 @@ static void on_posted(void *arg)
     }
 }
 
+static void on_redial(struct xf_timer *t);
+
 static void abandon(struct slot *s)
 {
     s->is_abandoned = true;
@@ -225,22 +246,34 @@ static void on_deadline(struct xf_timer *t)
 
 /* ---- calls ---- */
 
+static void slot_open(struct slot *s)
+{
+    struct xf_bus_client *c = s->client;
+    int rv = nng_aio_alloc(&s->aio, aio_done, s);
+
+    if (rv != 0) {
+        s->aio = NULL;
+        return;
+    }
+    rv = nng_ctx_open(&s->ctx, c->sock);
+    rv = rv == 0 ? nng_ctx_set_ms(s->ctx, NNG_OPT_REQ_RESENDTIME, c->resend_ms) : rv;
+    if (rv != 0) {
+        nng_aio_free(s->aio);
+        s->aio = NULL;
+        return;
+    }
+    s->is_closed = false;
+}
+
 static struct slot *slot_new(struct xf_bus_client *c)
 {
     struct slot *s = xf_xcalloc(1, sizeof(*s));
-    int rv = nng_aio_alloc(&s->aio, aio_done, s);
 
-    if (rv == 0) {
-        rv = nng_ctx_open(&s->ctx, c->sock);
-    }
-    if (rv == 0) {
-        rv = nng_ctx_set_ms(s->ctx, NNG_OPT_REQ_RESENDTIME, c->resend_ms);
-    }
     s->client = c;
+    s->is_closed = true;
     s->idx = (uint32_t)c->n_slots;
     s->round = 1;
     s->deadline = (struct xf_timer){.cb = on_deadline, .arg = s};
-    s->is_broken = rv != 0;
     c->slots = xf_xrealloc(c->slots, c->n_slots + 1, sizeof(struct slot *));
     c->slots[c->n_slots++] = s;
     return s;
@@ -250,10 +283,14 @@ static struct slot *slot_take(struct xf_bus_client *c)
 {
     struct slot *s = c->idle;
 
-    if (s == NULL) {
-        return slot_new(c);
+    if (s != NULL) {
+        c->idle = s->next_idle;
+    } else {
+        s = slot_new(c);
     }
-    c->idle = s->next_idle;
+    if (s->is_closed) {
+        slot_open(s);
+    }
     return s;
 }
 
@@ -270,12 +307,12 @@ uint64_t xf_bus_call(struct xf_bus_client *c,
     s->done = done;
     s->arg = arg;
     s->is_abandoned = false;
-    if (bytes.len <= c->bytes_max && !s->is_broken) {
+    if (bytes.len <= c->bytes_max && !s->is_closed) {
         msg = xf_bus_msg(bytes);
     }
     if (msg == NULL) {
         s->state = SLOT_FAILED;
-        s->failed = s->is_broken ? XF_E_NET : XF_E_LIMIT;
+        s->failed = s->is_closed ? XF_E_NET : XF_E_LIMIT;
         xf_queue_push_reserved(c->posted, s);
     } else {
         s->state = SLOT_SENDING;
@@ -306,8 +343,10 @@ static void close_pipe(struct xf_timer *t)
     nng_pipe pipe = NNG_PIPE_INITIALIZER;
 
     pipe.id = atomic_load(&c->pipe_id);
-    if (pipe.id != 0) {
+    if (pipe.id != 0 && pipe.id != c->closing_pipe) {
         (void)nng_pipe_close(pipe); /* fails when it is gone already, which is as good */
+        c->closing_pipe = pipe.id;
+        xf_timer_in(c->loop, &c->redial, HANG_UP_MS < c->redial_ms ? HANG_UP_MS : c->redial_ms);
     }
 }
 
@@ -326,70 +365,74 @@ bool xf_bus_is_up(const struct xf_bus_client *c)
 
 /* ---- life ---- */
 
-static enum xf_code set_options(struct xf_bus_client *c,
-                                const struct xf_bus_client_opts *o,
-                                const struct xf_bus_url *url,
-                                struct xf_err *err)
+static int set_options(struct xf_bus_client *c, nng_socket sock)
 {
-    int64_t max = o->reconnect_ms > 0 ? o->reconnect_ms : RECONNECT_MS;
-    int rv = nng_socket_set_size(c->sock, NNG_OPT_RECVMAXSZ, c->bytes_max);
+    int rv = nng_socket_set_size(sock, NNG_OPT_RECVMAXSZ, c->bytes_max);
 
-    rv = rv == 0 ? nng_socket_set_ms(c->sock, NNG_OPT_RECONNMINT, RECONNECT_MIN_MS) : rv;
-    rv = rv == 0 ? nng_socket_set_ms(c->sock, NNG_OPT_RECONNMAXT, (nng_duration)max) : rv;
-    if (rv == 0 && url->is_tcp) {
-        rv = nng_socket_set_bool(c->sock, NNG_OPT_TCP_KEEPALIVE, true);
-        rv = rv == 0 ? nng_socket_set_bool(c->sock, NNG_OPT_TCP_NODELAY, true) : rv;
+    rv = rv == 0 ? nng_socket_set_ms(sock, NNG_OPT_RECONNMINT, RECONNECT_MIN_MS) : rv;
+    rv = rv == 0 ? nng_socket_set_ms(sock, NNG_OPT_RECONNMAXT, c->reconnect_ms) : rv;
+    if (rv == 0 && c->parsed.is_tcp) {
+        rv = nng_socket_set_bool(sock, NNG_OPT_TCP_KEEPALIVE, true);
+        rv = rv == 0 ? nng_socket_set_bool(sock, NNG_OPT_TCP_NODELAY, true) : rv;
     }
-    rv = rv == 0 ? nng_pipe_notify(c->sock, NNG_PIPE_EV_ADD_POST, pipe_came, c) : rv;
-    rv = rv == 0 ? nng_pipe_notify(c->sock, NNG_PIPE_EV_REM_POST, pipe_went, c) : rv;
-    return rv == 0 ? XF_OK : xf_bus_fail(err, XF_E_IO, rv, "cannot set up the bus for", o->url);
+    rv = rv == 0 ? nng_pipe_notify(sock, NNG_PIPE_EV_ADD_POST, pipe_came, c) : rv;
+    rv = rv == 0 ? nng_pipe_notify(sock, NNG_PIPE_EV_REM_POST, pipe_went, c) : rv;
+    return rv;
 }
 
-static enum xf_code start_dialer(struct xf_bus_client *c,
-                                 const struct xf_bus_client_opts *o,
-                                 const struct xf_bus_url *url,
-                                 struct xf_err *err)
+static int start_dialer(struct xf_bus_client *c, nng_socket sock)
 {
     nng_dialer dialer;
-    nng_tls_config *tls;
-    int rv = nng_dialer_create(&dialer, c->sock, o->url);
+    int rv = nng_dialer_create(&dialer, sock, c->url);
+
+    if (rv == 0 && c->tls != NULL) {
+        rv = nng_dialer_set_ptr(dialer, NNG_OPT_TLS_CONFIG, c->tls);
+    }
+    return rv == 0 ? nng_dialer_start(dialer, NNG_FLAG_NONBLOCK) : rv;
+}
+
+/* A socket that has begun to connect; c->sock is as it was on an error. */
+static enum xf_code open_socket(struct xf_bus_client *c, struct xf_err *err)
+{
+    nng_socket sock;
+    int rv = nng_req0_open(&sock);
 
     if (rv != 0) {
-        return xf_bus_fail(err, XF_E_CONFIG, rv, "cannot connect to", o->url);
+        return xf_bus_fail(err, XF_E_IO, rv, "cannot open the bus for", c->url);
     }
-    XF_TRY(xf_bus_tls_new(url, &o->tls, false, &tls, err));
-    if (tls != NULL) {
-        rv = nng_dialer_set_ptr(dialer, NNG_OPT_TLS_CONFIG, tls);
-        nng_tls_config_free(tls); /* the dialer holds it */
+    rv = set_options(c, sock);
+    rv = rv == 0 ? start_dialer(c, sock) : rv;
+    if (rv != 0) {
+        (void)nng_close(sock); /* only fails when it was closed before */
+        return xf_bus_fail(err, XF_E_CONFIG, rv, "cannot connect to", c->url);
     }
-    rv = rv == 0 ? nng_dialer_start(dialer, NNG_FLAG_NONBLOCK) : rv;
-    return rv == 0 ? XF_OK : xf_bus_fail(err, XF_E_CONFIG, rv, "cannot connect to", o->url);
+    c->sock = sock;
+    c->is_open = true;
+    return XF_OK;
 }
 
 enum xf_code
 xf_bus_dial(const struct xf_bus_client_opts *o, struct xf_bus_client **out, struct xf_err *err)
 {
     XF_AUTO(xf_bus_client) c = xf_xcalloc(1, sizeof(*c));
-    struct xf_bus_url url;
-    int rv;
 
     xf_owner_take(&c->owner);
     c->loop = o->loop;
     c->bytes_max = o->bytes_max != 0 ? o->bytes_max : XF_BUS_BYTES_MAX;
     c->resend_ms = o->resend_ms > 0 ? (nng_duration)o->resend_ms : RESEND_MS;
+    c->reconnect_ms = o->reconnect_ms > 0 ? (nng_duration)o->reconnect_ms : RECONNECT_MS;
+    c->redial_ms = o->redial_ms > 0 ? o->redial_ms : REDIAL_MS;
     c->on_link = o->on_link;
     c->arg = o->arg;
     c->hang_up = (struct xf_timer){.cb = close_pipe, .arg = c};
-    XF_TRY(xf_bus_url_parse(o->url, &url, err));
+    c->redial = (struct xf_timer){.cb = on_redial, .arg = c};
+    c->url = xf_xstrdup(o->url);
+    XF_TRY(xf_bus_url_parse(c->url, &c->parsed, err));
+    XF_TRY(xf_bus_tls_new(&c->parsed, &o->tls, false, &c->tls, err));
     XF_TRY(xf_queue_new(1, &c->posted, err));
-    rv = nng_req0_open(&c->sock);
-    if (rv != 0) {
-        return xf_bus_fail(err, XF_E_IO, rv, "cannot open the bus for", o->url);
-    }
-    c->is_open = true;
-    XF_TRY(set_options(c, o, &url, err));
     XF_TRY(xf_queue_attach(c->posted, o->loop, on_posted, c, err));
-    XF_TRY(start_dialer(c, o, &url, err));
+    XF_TRY(open_socket(c, err));
+    xf_timer_in(c->loop, &c->redial, c->redial_ms);
     *out = XF_STEAL(c);
     return XF_OK;
 }
@@ -415,6 +458,56 @@ static bool slot_stop(struct slot *s)
     return was_busy;
 }
 
+/* Take every slot off its socket; calls under way end with XF_E_NET at the next turn. */
+static void strip_slots(struct xf_bus_client *c)
+{
+    for (size_t i = 0; i < c->n_slots; i++) {
+        struct slot *s = c->slots[i];
+
+        if (slot_stop(s)) {
+            s->state = SLOT_FAILED;
+            s->failed = XF_E_NET;
+        }
+        if (s->aio != NULL) {
+            nng_aio_free(s->aio);
+            s->aio = NULL;
+        }
+        s->is_closed = true;
+    }
+    while (xf_queue_pop(c->posted) != NULL) { /* each is posted again below, once */
+    }
+    for (size_t i = 0; i < c->n_slots; i++) {
+        if (c->slots[i]->state == SLOT_FAILED) {
+            xf_queue_push_reserved(c->posted, c->slots[i]);
+        }
+    }
+    atomic_store(&c->has_news, false);
+    post_news(c);
+}
+
+static void on_redial(struct xf_timer *t)
+{
+    struct xf_bus_client *c = t->arg;
+    nng_socket old = c->sock;
+    uint32_t pipe = atomic_load(&c->pipe_id);
+    struct xf_err err = {0};
+
+    if (pipe != 0 && pipe != c->closing_pipe) {
+        return; /* it came, the news is on its way */
+    }
+    xf_timer_in(c->loop, &c->redial, c->redial_ms);
+    if (open_socket(c, &err) != XF_OK) {
+        XF_WARN("bus.redial_failed", xf_f_err(&err));
+        return;
+    }
+    (void)nng_pipe_notify(old, NNG_PIPE_EV_ADD_POST, NULL, NULL); /* fails for a closed socket */
+    (void)nng_pipe_notify(old, NNG_PIPE_EV_REM_POST, NULL, NULL); /* as above */
+    (void)atomic_compare_exchange_strong(&c->pipe_id, &pipe, 0);  /* one that never went away */
+    strip_slots(c);
+    xf_bus_discard_socket(old);
+    XF_INFO("bus.redialed", xf_f_c("url", c->url));
+}
+
 void xf_bus_client_close(struct xf_bus_client *c)
 {
     bool was_busy = false;
@@ -424,6 +517,7 @@ void xf_bus_client_close(struct xf_bus_client *c)
     }
     XF_ASSERT_OWNER(c);
     xf_timer_stop(c->loop, &c->hang_up);
+    xf_timer_stop(c->loop, &c->redial);
     for (size_t i = 0; i < c->n_slots; i++) {
         was_busy = slot_stop(c->slots[i]) || was_busy;
     }
@@ -442,7 +536,11 @@ void xf_bus_client_close(struct xf_bus_client *c)
     while (c->posted != NULL && xf_queue_pop(c->posted) != NULL) {
     }
     xf_queue_free(c->posted);
+    if (c->tls != NULL) {
+        nng_tls_config_free(c->tls);
+    }
     xf_xfree(c->slots);
+    xf_xfree(c->url);
     xf_xfree(c);
 }
 

@@ -45,4 +45,7 @@ enum { XF_BUS_CALM_MS = 30 };
  */
 bool xf_bus_close_socket(nng_socket sock, bool is_busy);
 
+/** Close it on a thread that nobody waits for. */
+void xf_bus_discard_socket(nng_socket sock);
+
 #endif

@@ -293,6 +293,46 @@ static void request_is_sent_again_over_a_new_connection(void **state)
     fx_close(&f);
 }
 
+static void client_without_a_connection_begins_anew_until_it_has_one(void **state)
+{
+    struct fx f;
+    XF_AUTO_FREE char *url = NULL;
+    struct xf_bus_client_opts co = {.redial_ms = 60, .on_link = on_link};
+    struct xf_err err = {0};
+
+    (void)state;
+    fx_open(&f, "tcp://127.0.0.1:0");
+    url = xf_xstrdup(xf_bus_server_url(f.server));
+    fx_close(&f);
+    fx_open(&f, NULL);
+    co.loop = f.loop;
+    co.url = url;
+    co.arg = &f;
+    assert_int_equal(xf_bus_dial(&co, &f.client, &err), XF_OK);
+    for (size_t i = 0; i < 5; i++) {
+        uint64_t cancelled = call(&f, XF_STR_LIT("never told"), SOON_MS);
+
+        (void)call(&f, XF_STR_LIT("?"), SOON_MS);
+        xf_bus_cancel(f.client, cancelled);
+        turn_until(&f, &f.n_done, i + 1);
+        assert_int_equal(f.last, XF_E_NET);
+    }
+    fx_listen(&f, url);
+    f.echo = true;
+    turn_until(&f, &f.ups, 1);
+    (void)call(&f, XF_STR_LIT("?"), SOON_MS);
+    turn_until(&f, &f.n_done, 6);
+    assert_int_equal(f.last, XF_OK);
+    (void)call(&f, XF_STR_LIT("?"), 150); /* long enough for redials, which do not come now */
+    f.echo = false;
+    turn_until(&f, &f.n_requests, 2);
+    (void)call(&f, XF_STR_LIT("?"), 150);
+    turn_until(&f, &f.n_done, 8);
+    assert_int_equal(f.last, XF_E_TIMEOUT);
+    assert_int_equal(f.ups, 1);
+    fx_close(&f);
+}
+
 static void dropped_request_frees_its_context(void **state)
 {
     struct fx f;
@@ -626,6 +666,7 @@ int main(void)
         cmocka_unit_test(request_too_large_is_refused_before_it_is_sent),
         cmocka_unit_test(request_larger_than_the_server_takes_never_arrives),
         cmocka_unit_test(request_is_sent_again_over_a_new_connection),
+        cmocka_unit_test(client_without_a_connection_begins_anew_until_it_has_one),
         cmocka_unit_test(dropped_request_frees_its_context),
         cmocka_unit_test(closing_with_everything_under_way_leaks_nothing),
         cmocka_unit_test(address_in_use_is_told_with_the_remedy),
