@@ -14,7 +14,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum { LANES_AUTO_MAX = 4, INSTANCE_FILE_MAX = 256, TOKEN_FILE_MAX = 4096 };
@@ -295,25 +294,12 @@ static void on_ready_timer(struct xf_timer *t)
     }
 }
 
-/* A connection a request: as many descriptors as the system lets us have. */
-static void raise_descriptors(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-            XF_WARN("agent.descriptors_not_raised", xf_f_u64("limit", limit.rlim_max));
-        }
-    }
-}
-
 enum xf_code
 xf_agent_new(const struct xf_agent_opts *opts, struct xf_agent **out, struct xf_err *err)
 {
     XF_AUTO(xf_agent) a = xf_xcalloc(1, sizeof(*a));
 
-    raise_descriptors();
+    xf_file_raise_descriptors(); /* a connection a request */
     a->o = *opts;
     a->lock_fd = -1;
     a->ready = (struct xf_timer){.cb = on_ready_timer, .arg = a};

@@ -238,6 +238,7 @@ enum xf_code xf_coordinator_new(const struct xf_coordinator_opts *opts,
 {
     XF_AUTO(xf_coordinator) c = xf_xcalloc(1, sizeof(*c));
 
+    xf_file_raise_descriptors(); /* a connection an agent */
     c->conf = opts->conf;
     c->clock = opts->clock;
     c->version = opts->version;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -177,4 +178,14 @@ enum xf_code xf_file_free_bytes(const char *path, uint64_t *out, struct xf_err *
     }
     *out = (uint64_t)vfs.f_bavail * (uint64_t)vfs.f_frsize;
     return XF_OK;
+}
+
+void xf_file_raise_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* the old limit stays */
+    }
 }

@@ -26,4 +26,7 @@ XF_MUST_CHECK enum xf_code xf_file_free_bytes(const char *path, uint64_t *out, s
 XF_MUST_CHECK enum xf_code
 xf_file_write_all(int fd, struct xf_str data, const char *what, struct xf_err *err);
 
+/** As many open descriptors as the system lets this process have; it goes on with what it gets. */
+void xf_file_raise_descriptors(void);
+
 #endif
