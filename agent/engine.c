@@ -53,6 +53,7 @@ void xf_op_on_timer(struct xf_timer *t)
 }
 
 static void on_permit(struct xf_limit_want *want);
+static void on_rate(struct xf_rate_want *want);
 static void on_buf(struct xf_pool_want *want, struct xf_pool_buf buf);
 
 struct xf_op *xf_op_new(struct xf_run *run, const struct xf_step *steps, unsigned n_steps)
@@ -65,6 +66,7 @@ struct xf_op *xf_op_new(struct xf_run *run, const struct xf_step *steps, unsigne
     op->state = n_steps;
     op->timer = (struct xf_timer){.cb = xf_op_on_timer, .arg = op};
     op->want = (struct xf_limit_want){.go = on_permit, .arg = op};
+    op->rate_want = (struct xf_rate_want){.go = on_rate, .arg = op};
     op->pool_want = (struct xf_pool_want){.ready = on_buf, .arg = op};
     xf_buf_init(&op->dst_key, 0);
     xf_list_push_back(&run->ops, &op->node);
@@ -89,6 +91,7 @@ void xf_op_end(struct xf_op *op)
     XF_ASSERT(op->req == NULL);
     xf_timer_stop(e->loop, &op->timer);
     xf_limit_forget(run->ej->limit[op->want_side], &op->want);
+    xf_rate_forget(run->ej->rate, &op->rate_want);
     for (int side = 0; side < XF_SIDE_N; side++) {
         xf_op_give(op, (enum xf_side)side, XF_LIMIT_NEUTRAL, -1);
     }
@@ -223,13 +226,38 @@ static void on_permit(struct xf_limit_want *want)
     acquire(op);
 }
 
+/* The bytes that the step lets through are taken from the job's share; false: it waits for them. */
+static bool take_rate(struct xf_op *op)
+{
+    struct xf_ejob *ej = op->run->ej;
+
+    if (op->has_rate || (op->steps[op->state].flags & XF_STEP_BULK) == 0) {
+        return true;
+    }
+    xf_rate_set(ej->rate, atomic_load(&ej->job->lane_bandwidth));
+    op->rate_want.bytes = op->len != 0 ? op->len : op->size;
+    op->has_rate = xf_rate_take(ej->rate, op->rate_want.bytes);
+    if (!op->has_rate) {
+        xf_rate_wait(ej->rate, &op->rate_want);
+    }
+    return op->has_rate;
+}
+
+static void on_rate(struct xf_rate_want *want)
+{
+    struct xf_op *op = want->arg;
+
+    op->has_rate = true;
+    begin(op);
+}
+
 static void begin(struct xf_op *op)
 {
     if (run_is_stopped(op->run) || op->is_cancelled) {
         xf_op_end(op);
     } else if (op->run->ej->is_held) {
         xf_list_push_back(&op->run->ej->parked, &op->parked);
-    } else {
+    } else if (take_rate(op)) {
         acquire(op);
     }
 }
@@ -326,6 +354,7 @@ void xf_op_reply(void *arg, const struct xf_s3_result *res)
     if (cls == XF_CLASS_SLOW_DOWN) {
         (void)atomic_fetch_add(&e->n_throttled, 1);
     }
+    op->has_rate = op->has_rate && (cls == XF_CLASS_SLOW_DOWN || is_down); /* nothing came */
     op->maybe_done = op->maybe_done || res->maybe_done;
     xf_op_give(op, step->side, xf_op_how(res), res->retry_after_ms);
     for (int side = 0; side < XF_SIDE_N; side++) { /* the other one of a pair */

@@ -310,8 +310,8 @@ static const struct xf_step close_steps[CLOSE_N] = {
     [CLOSE_SRC]      = {"close_source", XF_SRC, 0, ON(COMPLETE), xf_upload_head_source, source_done},
     [CLOSE_COMPLETE] = {"complete",     XF_DST, XF_STEP_WRITE, ON(DST), complete_start, complete_done},
     [CLOSE_DST]      = {"close_dest",   XF_DST, 0, ON(READ_SRC) | ON(READ_DST), xf_upload_head_dest, dest_done},
-    [CLOSE_READ_SRC] = {"close_read_src", XF_SRC, 0, ON(READ_DST), read_src, read_src_done},
-    [CLOSE_READ_DST] = {"close_read_dst", XF_DST, 0, 0, read_dst, read_dst_done},
+    [CLOSE_READ_SRC] = {"close_read_src", XF_SRC, XF_STEP_BULK, ON(READ_DST), read_src, read_src_done},
+    [CLOSE_READ_DST] = {"close_read_dst", XF_DST, XF_STEP_BULK, 0, read_dst, read_dst_done},
 };
 /* clang-format on */
 #undef ON

@@ -106,6 +106,8 @@ static struct xf_ejob *ejob_new(struct xf_engine *e, struct xf_work_job *job)
             .max = wanted < e->max_in_flight ? (unsigned)wanted : e->max_in_flight,
         });
     }
+    ej->rate = xf_rate_new(e->loop);
+    ej->is_held = atomic_load(&job->is_held);
     xf_list_push_back(&e->jobs, &ej->node);
     return ej;
 }
@@ -154,6 +156,7 @@ void xf_ejob_free(struct xf_engine *e, struct xf_ejob *ej)
         xf_limit_free(ej->limit[side]);
         xf_xfree(ej->region[side]);
     }
+    xf_rate_free(ej->rate);
     xf_work_job_unref(ej->job);
     xf_xfree(ej);
 }

@@ -444,12 +444,12 @@ const struct xf_step xf_small_steps[XF_SMALL_N] = {
     [XF_SMALL_COPY_SRC] = {"copy_src",   XF_SRC, 0, TROUBLE, head_source, xf_copy_src_done},
     [XF_SMALL_GONE]     = {"gone",       XF_SRC, 0, TROUBLE, head_source, gone_done},
     [XF_SMALL_RENEW]    = {"renew",      XF_SRC, 0, ON(LOOK) | TRANSFER, head_source, renew_done},
-    [XF_SMALL_GET]      = {"get",        XF_SRC, 0, ON(PUT) | TROUBLE, xf_relay_get, xf_relay_get_done},
+    [XF_SMALL_GET]      = {"get",        XF_SRC, XF_STEP_BULK, ON(PUT) | TROUBLE, xf_relay_get, xf_relay_get_done},
     [XF_SMALL_TAGS]     = {"tags",       XF_SRC, 0, ON(PUT) | TROUBLE, xf_relay_tags, xf_relay_tags_done},
     [XF_SMALL_PUT]      = {"put",        XF_DST, XF_STEP_WRITE, ON(PUT_DST) | TROUBLE, xf_relay_put, xf_relay_put_done},
-    [XF_SMALL_STREAM]   = {"stream",     XF_DST, XF_STEP_WRITE | XF_STEP_BOTH, ON(PUT_DST) | TROUBLE, xf_relay_stream, xf_relay_put_done},
+    [XF_SMALL_STREAM]   = {"stream",     XF_DST, XF_STEP_WRITE | XF_STEP_BOTH | XF_STEP_BULK, ON(PUT_DST) | TROUBLE, xf_relay_stream, xf_relay_put_done},
     [XF_SMALL_PUT_DST]  = {"put_dst",    XF_DST, 0, TROUBLE, head_dest, xf_relay_put_dst_done},
-    [XF_SMALL_READ_SRC] = {"read_src",   XF_SRC, 0, TROUBLE, xf_small_read_src, xf_small_read_src_done},
-    [XF_SMALL_READ_DST] = {"read_dst",   XF_DST, 0, TROUBLE, xf_small_read_dst, xf_small_read_dst_done},
+    [XF_SMALL_READ_SRC] = {"read_src",   XF_SRC, XF_STEP_BULK, TROUBLE, xf_small_read_src, xf_small_read_src_done},
+    [XF_SMALL_READ_DST] = {"read_dst",   XF_DST, XF_STEP_BULK, TROUBLE, xf_small_read_dst, xf_small_read_dst_done},
 };
 /* clang-format on */

@@ -199,9 +199,9 @@ static void gone_done(struct xf_op *op, const struct xf_s3_result *res)
 /* clang-format off */
 static const struct xf_step part_steps[PART_N] = {
     [PART_COPY]   = {"part_copy",   XF_DST, XF_STEP_WRITE | XF_STEP_PART_COPY, ON(GET) | ON(STREAM) | ON(GONE), copy_start, copy_done},
-    [PART_GET]    = {"part_get",    XF_SRC, 0, ON(PUT) | ON(GONE), get_start, get_done},
+    [PART_GET]    = {"part_get",    XF_SRC, XF_STEP_BULK, ON(PUT) | ON(GONE), get_start, get_done},
     [PART_PUT]    = {"part_put",    XF_DST, XF_STEP_WRITE, ON(GONE), put_start, put_done},
-    [PART_STREAM] = {"part_stream", XF_DST, XF_STEP_WRITE | XF_STEP_BOTH, ON(GONE), stream_start, put_done},
+    [PART_STREAM] = {"part_stream", XF_DST, XF_STEP_WRITE | XF_STEP_BOTH | XF_STEP_BULK, ON(GONE), stream_start, put_done},
     [PART_GONE]   = {"part_gone",   XF_SRC, 0, ON(GET) | ON(STREAM), xf_upload_head_source, gone_done},
 };
 /* clang-format on */

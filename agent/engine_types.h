@@ -12,6 +12,7 @@
 #include "agent/engine.h"
 #include "agent/limit.h"
 #include "agent/pool.h"
+#include "agent/rate.h"
 #include "agent/verify.h"
 #include "common/base/fsm.h"
 #include "common/s3/client.h"
@@ -30,6 +31,7 @@ enum xf_step_flags {
     XF_STEP_OWN_RETRY = 4,  /* `done` sees errors of class RETRY too */
     XF_STEP_COPY = 16,      /* CopyObject: pointless once the service is known not to do it */
     XF_STEP_PART_COPY = 32, /* UploadPartCopy: likewise */
+    XF_STEP_BULK = 64,      /* bytes of the object come through here: the job's bandwidth */
     XF_STEP_IS_SCAN = 8     /* tells nothing about an object: failing it fails nothing */
 };
 
@@ -49,6 +51,7 @@ struct xf_ejob {
     struct xf_work_job *job;
     struct xf_s3 *s3[XF_SIDE_N];
     struct xf_limit *limit[XF_SIDE_N];
+    struct xf_rate *rate;
     char *region[XF_SIDE_N]; /* learnt from a redirect; NULL: as the spec says */
     struct xf_list parked;   /* ops that wait while the job is held */
     unsigned n_runs;
@@ -88,6 +91,8 @@ struct xf_op {
     struct xf_timer timer; /* wait before another try */
     struct xf_limit_want want;
     enum xf_side want_side;
+    struct xf_rate_want rate_want;
+    bool has_rate; /* the bytes of the present step are taken */
     struct xf_list parked;
     struct xf_pool_want pool_want;
     struct xf_pool_buf buf;

@@ -212,6 +212,9 @@ void xf_rjob_on_up(struct xf_rjob *j)
 static void hold(struct xf_rjob *j, bool on)
 {
     j->is_paused = on;
+    if (j->job != NULL) {
+        atomic_store(&j->job->is_held, on);
+    }
     for (unsigned i = 0; j->job != NULL && i < j->r->n_lanes; i++) {
         xf_lane_hold(j->r->lanes[i], j->job, on);
     }
@@ -238,6 +241,8 @@ void xf_rjob_order(struct xf_rjob *j, const struct xf_msg_order *o)
         j->is_cancelled = false;
         if (j->job != NULL) {
             atomic_store(&j->job->order_mode, o->mode);
+            atomic_store(&j->job->lane_bandwidth,
+                         (o->bandwidth + j->r->n_lanes - 1) / j->r->n_lanes);
         }
         if (j->is_paused) {
             hold(j, false);

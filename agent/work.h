@@ -42,6 +42,8 @@ struct xf_work_job {
     atomic_uint facts;      /* of enum xf_work_fact */
     atomic_uint order_mode; /* enum xf_mode that an order asked for; XF_MODE_NONE: as the spec says
                              */
+    atomic_bool is_held;    /* paused, for lanes that have not met the job yet */
+    _Atomic uint64_t lane_bandwidth; /* bytes a second through one lane, by order; 0: no limit */
     atomic_uint lane_in_flight; /* requests a side of one lane, by order; 0: as the spec says */
     atomic_uint refs;
 };

@@ -338,6 +338,26 @@ static void c059_refused_keys_give_the_work_back_unspent(void **state)
     rig_close(&rig);
 }
 
+static void bandwidth_bounds_what_goes_through(void **state)
+{
+    (void)state;
+    struct rig rig;
+
+    rig_open(&rig, false, RELAY, NULL);
+    for (int i = 0; i < 12; i++) {
+        char json[120];
+        (void)snprintf(
+            json, sizeof(json), "{\"bucket\":\"src\",\"key\":\"b%d\",\"size\":262144}", i);
+        rig_put(&rig, 0, json);
+    }
+    atomic_store(&rig.job->lane_bandwidth, 2U << 20);
+    int64_t began = xf_clock_mono_ms(xf_clock_real());
+    assert_int_equal(rig_run(&rig, rig_batch(&rig, XF_TASK_BATCH, 1)), XF_WORK_DONE);
+    assert_true(xf_clock_mono_ms(xf_clock_real()) - began >= 1200); /* 3 MiB, less the last one */
+    rig_must_be_equal(&rig, true);
+    rig_close(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +373,7 @@ int main(void)
         cmocka_unit_test(a_write_without_an_answer_is_not_taken_for_somebody_elses),
         cmocka_unit_test(a_recheck_repairs_what_differs_from_the_source_now),
         cmocka_unit_test(a_probe_tells_whether_this_host_is_fit),
+        cmocka_unit_test(bandwidth_bounds_what_goes_through),
         cmocka_unit_test(c059_refused_keys_give_the_work_back_unspent),
     };
     return xf_test_run("agent_stop", tests, NULL, NULL);
