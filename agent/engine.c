@@ -353,6 +353,7 @@ void xf_op_reply(void *arg, const struct xf_s3_result *res)
     (void)atomic_fetch_sub(&e->n_in_flight, 1); /* a count */
     if (cls == XF_CLASS_SLOW_DOWN) {
         (void)atomic_fetch_add(&e->n_throttled, 1);
+        op->want.has_begun = false; /* the others first: perhaps only this one is refused */
     }
     op->has_rate = op->has_rate && (cls == XF_CLASS_SLOW_DOWN || is_down); /* nothing came */
     op->maybe_done = op->maybe_done || res->maybe_done;

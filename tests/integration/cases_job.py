@@ -155,6 +155,7 @@ def c087_a_stopped_agent_gives_back_and_ends_in_time():
         st = wait_for("the store to know", lambda: (lambda s: s if s["objects"]["in_flight"] == 0 else None)(b.status(job)), 3)
         invariant_1(st)
         check(st["objects"]["failed"] == 0 and st["objects"]["pending"] > 0, f"interrupted objects are pending: {json.dumps(st)}")
+        b.one.post("limits", {"latency": ""})
         a.start()
         st = b.ended(job)
         check(st["objects"]["copied"] == 102, json.dumps(st["objects"]))

@@ -155,7 +155,7 @@ def c070_no_secret_is_in_anything_that_was_written_or_sent():
             ]
         ):
             for s in (b.one, b.two):
-                s.faults({"op": ["CopyObject", "PutObject", "GetObject"], "key_glob": f"c070/*{i}", "count": 9, "action": action})
+                s.faults({"op": ["CopyObject", "PutObject", "GetObject"], "key_glob": f"c070/*{i}", "count": 2, "action": action})
         for mode in MODES:
             job = b.begin("c070/", mode, PARTS + "[retry]\nattempts = 2\n", src_more=token[0], dst_more=token[1])
             st = b.wait_job(job, 90)
@@ -175,7 +175,7 @@ def c070_no_secret_is_in_anything_that_was_written_or_sent():
         for p in [b.coord, *b.agents]:
             log = p.tail(1 << 24)
             check("Signature=" not in log and "Credential=" not in log, f"{p.name} logs an Authorization header")
-            check("debug" in log, f"{p.name} did not log at debug level")
+            check(p is b.coord or "level=debug" in log, f"{p.name} did not log at debug level")
             with open(f"/proc/{p.pid}/limits", encoding="ascii") as f:
                 core = [line for line in f if "core file size" in line][0].split()[4]
             check(core == "0", f"{p.name} may leave its memory in a core dump")
