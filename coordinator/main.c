@@ -7,6 +7,7 @@
 #include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/opt.h"
+#include "common/base/process.h"
 #include "common/rt/loop.h"
 #include "coordinator/coordinator.h"
 #include "coordinator/store.h"
@@ -257,6 +258,7 @@ int main(int argc, char **argv)
     XF_AUTO_BUF text;
 
     xf_buf_init(&text, 0);
+    xf_process_no_core();
     if (xf_log_init_env(&err) != XF_OK ||
         xf_opt_parse(&prog, argc, argv, &v, &parsed, &err) != XF_OK) {
         return fail(&err, EXIT_REFUSED);

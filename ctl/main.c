@@ -1,5 +1,6 @@
 /* main.c - xferctl: the tables of its commands and options, and their dispatch. */
 #include "common/base/log.h"
+#include "common/base/process.h"
 #include "ctl/ctl.h"
 
 #include <signal.h>
@@ -136,6 +137,7 @@ int main(int argc, char **argv)
 
     (void)signal(SIGPIPE, SIG_IGN); /* writes report EPIPE instead */
     xf_buf_init(&text, 0);
+    xf_process_no_core();
     if (xf_log_init_env(&err) != XF_OK ||
         xf_opt_parse(&prog, argc, argv, &c.o, &parsed, &err) != XF_OK) {
         return usage_error(&err);
