@@ -115,6 +115,7 @@ static const char *const migration_1[] = {
     "CREATE UNIQUE INDEX failure_object ON failure(task, idx, upload)",
     "CREATE INDEX failure_open ON failure(job, source_no, key) WHERE state = 1",
     "CREATE INDEX failure_job ON failure(job, id)",
+    "CREATE INDEX failure_retry ON failure(job) WHERE state = 1 AND retryable = 1",
     "CREATE TABLE agent("
     " id TEXT PRIMARY KEY, instance BLOB NOT NULL, version TEXT NOT NULL, host TEXT NOT NULL,"
     " reason TEXT NOT NULL, first_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL) WITHOUT ROWID",
