@@ -70,7 +70,12 @@ static enum xf_code lock_state(struct xf_agent *a, struct xf_err *err)
     if (dir.len == 0) {
         return XF_FAIL(err, XF_E_CONFIG, "state_dir is empty: give --state-dir");
     }
-    XF_TRY(xf_file_mkdirs(dir.ptr, 0700, err));
+    if (xf_file_mkdirs(dir.ptr, 0700, err) != XF_OK) {
+        err->code = XF_E_CONFIG;
+        return XF_WRAP(err,
+                       "state directory '%.*s' cannot be made (give another --state-dir)",
+                       XF_STR_ARG(dir));
+    }
     xf_buf_putf(&path, "%.*s/lock", XF_STR_ARG(dir));
     enum xf_code rc = xf_file_lock(path.ptr, &a->lock_fd, err);
     if (rc == XF_E_LOCKED) {

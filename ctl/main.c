@@ -123,8 +123,7 @@ static const struct xf_opt_prog prog = {
 
 static int usage_error(const struct xf_err *err)
 {
-    (void)fprintf(
-        stderr, "xferctl: %s\nTry: xferctl --help\n", err->msg); /* nowhere else to complain */
+    (void)fprintf(stderr, "xferctl: %s\n", err->msg); /* nowhere else to complain */
     return XF_EXIT_USAGE;
 }
 
@@ -152,7 +151,7 @@ int main(int argc, char **argv)
         return xf_cmd_version(&c, &parsed);
     }
     if (parsed.cmd == NULL) {
-        (void)XF_FAIL(&err, XF_E_INVAL, "a command is missing");
+        (void)XF_FAIL(&err, XF_E_INVAL, "a command is missing; see 'xferctl --help'");
         return usage_error(&err);
     }
     int rc = parsed.cmd->run(&c, &parsed);

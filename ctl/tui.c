@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 20, BAR_MAX = 40 };
+enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 20, BAR_MAX = 40, INDENT = 3, ID_MIN = 5, ID_MAX = 40 };
 
 void xf_tui_init(struct xf_tui *t, int fd)
 {
@@ -116,20 +116,59 @@ static uint64_t ended(const struct figures *f)
     return f->copied + f->skipped + f->failed + f->vanished + f->archived;
 }
 
-/* Appends what was gathered as one line of at most `width` bytes. Names are escaped UTF-8, so a
- * cut may fall inside a character only for lines that were too long anyway. */
-static void put_line(struct xf_buf *b, struct xf_buf *line, size_t width)
+/* Bytes of `s` that fill a line of `width`: up to the last gap between figures, else between words,
+ * else as many as fit, never a part of a character. */
+static size_t fit(struct xf_str s, size_t width)
 {
-    struct xf_str s = xf_buf_view(line);
+    size_t at = 0;
 
-    if (s.len > width) {
-        s.len = width;
-        while (s.len > 0 && ((unsigned char)s.ptr[s.len] & 0xc0U) == 0x80U) {
-            s.len--;
+    if (s.len <= width) {
+        return s.len;
+    }
+    for (size_t i = 1; i <= width; i++) {
+        if (s.ptr[i] == ' ' && s.ptr[i - 1] != ' ') {
+            bool gap = i + 1 < s.len && s.ptr[i + 1] == ' ';
+            bool had_gap = at > 0 && s.ptr[at + 1] == ' ';
+            at = gap || !had_gap ? i : at;
         }
     }
-    xf_buf_put(b, s);
-    xf_buf_put_byte(b, '\n');
+    if (at > 0) {
+        return at;
+    }
+    at = width;
+    while (at > 1 && ((unsigned char)s.ptr[at] & 0xc0U) == 0x80U) {
+        at--;
+    }
+    return at;
+}
+
+/* Appends what was gathered: lines of at most `width` bytes, the later ones indented as `indent`.
+ */
+static void put_line(struct xf_buf *b, struct xf_buf *line, size_t indent, size_t width)
+{
+    struct xf_str s = xf_buf_view(line);
+    size_t lead = 0;
+
+    while (lead < s.len && s.ptr[lead] == ' ') {
+        lead++;
+    }
+    s = (struct xf_str){.ptr = s.ptr + lead, .len = s.len - lead};
+    while (s.len > 0 && s.ptr[s.len - 1] == ' ') {
+        s.len--;
+    }
+    do {
+        for (size_t i = 0; i < lead; i++) {
+            xf_buf_put_byte(b, ' ');
+        }
+        size_t n = fit(s, width - lead);
+        xf_buf_put(b, (struct xf_str){.ptr = s.ptr, .len = n});
+        xf_buf_put_byte(b, '\n');
+        while (n < s.len && s.ptr[n] == ' ') {
+            n++;
+        }
+        s = (struct xf_str){.ptr = s.ptr + n, .len = s.len - n};
+        lead = indent;
+    } while (s.len > 0);
     xf_buf_reset(line);
 }
 
@@ -172,7 +211,7 @@ void xf_tui_put_job(struct xf_buf *b, const struct xf_json *st, const struct xf_
         xf_buf_put_c(&line, ": ");
         put_escaped_c(&line, reason);
     }
-    put_line(b, &line, t->width);
+    put_line(b, &line, INDENT, t->width);
 
     double part = f.listed == 0 ? 0 : (double)ended(&f) / (double)f.listed;
     size_t bar = t->width / 2 > BAR_MAX ? BAR_MAX : t->width / 2;
@@ -181,7 +220,7 @@ void xf_tui_put_job(struct xf_buf *b, const struct xf_json *st, const struct xf_
     xf_buf_putf(&line, " %5.1f%% of ", part * 100);
     xf_tui_put_count(&line, f.listed);
     xf_buf_put_c(&line, complete ? " listed" : " listed so far");
-    put_line(b, &line, t->width);
+    put_line(b, &line, INDENT, t->width);
 
     xf_buf_put_c(&line, " ");
     put_named(&line, "copied", f.copied);
@@ -191,7 +230,7 @@ void xf_tui_put_job(struct xf_buf *b, const struct xf_json *st, const struct xf_
     put_named(&line, "failed", f.failed);
     put_named(&line, "in flight", f.in_flight);
     put_named(&line, "pending", f.pending);
-    put_line(b, &line, t->width);
+    put_line(b, &line, INDENT, t->width);
 
     xf_buf_put_c(&line, "   ");
     xf_tui_put_bytes(&line, (double)f.bytes_copied);
@@ -203,7 +242,7 @@ void xf_tui_put_job(struct xf_buf *b, const struct xf_json *st, const struct xf_
     xf_tui_put_seconds(&line, xf_json_get_f64(st, "eta_s", -1));
     put_optional(&line, "retries", xf_json_get_u64(st, "retries", 0));
     put_optional(&line, "throttled", xf_json_get_u64(st, "throttled", 0));
-    put_line(b, &line, t->width);
+    put_line(b, &line, INDENT, t->width);
 }
 
 void xf_tui_put_job_line(struct xf_buf *b, const struct xf_json *st)
@@ -232,43 +271,68 @@ void xf_tui_put_job_line(struct xf_buf *b, const struct xf_json *st)
                 f.bytes_s);
 }
 
+static int id_width(const struct xf_json *agents)
+{
+    size_t width = ID_MIN;
+
+    for (size_t i = 0; i < xf_json_len(agents); i++) {
+        size_t len = strlen(xf_json_get_c(xf_json_at(agents, i), "id", "?"));
+        width = len > width ? len : width;
+    }
+    return (int)(width < ID_MAX ? width : ID_MAX);
+}
+
+static void put_agent(struct xf_buf *line, const struct xf_json *a, int id_cells)
+{
+    XF_AUTO_BUF id;
+    XF_AUTO_BUF rate;
+
+    xf_buf_init(&id, 0);
+    xf_buf_init(&rate, 0);
+    put_escaped_c(&id, xf_json_get_c(a, "id", "?"));
+    xf_tui_put_bytes(&rate, xf_json_get_f64(a, "bytes_s", 0));
+    xf_buf_putf(line,
+                "%-*s  %-8s  %9llu  %6llu  %9.0f  %10s/s  %4.0f s",
+                id_cells,
+                id.ptr,
+                xf_json_get_c(a, "state", "?"),
+                (unsigned long long)xf_json_get_u64(a, "in_flight", 0),
+                (unsigned long long)xf_json_get_u64(a, "leases", 0),
+                xf_json_get_f64(a, "objects_s", 0),
+                rate.ptr,
+                xf_json_get_f64(a, "last_seen_s", 0));
+}
+
 void xf_tui_put_agents(struct xf_buf *b, const struct xf_json *agents, const struct xf_tui *t)
 {
     XF_AUTO_BUF line;
+    int id_cells = id_width(agents);
 
+    if (xf_json_len(agents) == 0) {
+        xf_buf_put_c(b, "no agents\n");
+        return;
+    }
     xf_buf_init(&line, 0);
     xf_buf_putf(&line,
-                "%-24s %-9s %9s %7s %10s %12s %6s  %s",
+                "%-*s  %-8s  %9s  %6s  %9s  %12s  %6s",
+                id_cells,
                 "agent",
                 "state",
                 "in flight",
                 "leases",
                 "objects/s",
                 "rate",
-                "seen",
-                "reason");
-    put_line(b, &line, t->width);
+                "seen");
+    put_line(b, &line, INDENT, t->width);
     for (size_t i = 0; i < xf_json_len(agents); i++) {
         const struct xf_json *a = xf_json_at(agents, i);
-        XF_AUTO_BUF id;
-        XF_AUTO_BUF rate;
-        xf_buf_init(&id, 0);
-        xf_buf_init(&rate, 0);
-        put_escaped_c(&id, xf_json_get_c(a, "id", "?"));
-        xf_tui_put_bytes(&rate, xf_json_get_f64(a, "bytes_s", 0));
-        xf_buf_putf(&line,
-                    "%-24s %-9s %9llu %7llu %10.0f %10s/s %4.0f s  ",
-                    id.ptr,
-                    xf_json_get_c(a, "state", "?"),
-                    (unsigned long long)xf_json_get_u64(a, "in_flight", 0),
-                    (unsigned long long)xf_json_get_u64(a, "leases", 0),
-                    xf_json_get_f64(a, "objects_s", 0),
-                    rate.ptr,
-                    xf_json_get_f64(a, "last_seen_s", 0));
-        put_escaped_c(&line, xf_json_get_c(a, "reason", ""));
-        put_line(b, &line, t->width);
-    }
-    if (xf_json_len(agents) == 0) {
-        xf_buf_put_c(b, "no agents\n");
+        const char *reason = xf_json_get_c(a, "reason", "");
+        put_agent(&line, a, id_cells);
+        put_line(b, &line, INDENT, t->width);
+        if (reason[0] != '\0') {
+            xf_buf_put_c(&line, "   ");
+            put_escaped_c(&line, reason);
+            put_line(b, &line, INDENT, t->width);
+        }
     }
 }

@@ -23,11 +23,12 @@ void xf_tui_put_count(struct xf_buf *b, uint64_t n);
 void xf_tui_put_seconds(struct xf_buf *b, double s);
 /** [#####.....] of `width` cells in all, `width` at least 3. */
 void xf_tui_put_bar(struct xf_buf *b, double part, size_t width);
-/** One job of `status --json` as lines; each at most t->width columns. */
+/** One job of `status --json` as lines of at most t->width columns; what does not fit goes on
+ * below. */
 void xf_tui_put_job(struct xf_buf *b, const struct xf_json *st, const struct xf_tui *t);
 /** One job as one line, for logs. */
 void xf_tui_put_job_line(struct xf_buf *b, const struct xf_json *st);
-/** The agents of `status --json` as a table. */
+/** The agents of `status --json` as a table; why one is unfit is on a line of its own below it. */
 void xf_tui_put_agents(struct xf_buf *b, const struct xf_json *agents, const struct xf_tui *t);
 
 #endif

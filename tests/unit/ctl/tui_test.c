@@ -92,6 +92,8 @@ static void a_job_fits_any_width_and_its_name_is_escaped(void **state)
         while (xf_str_cut(&rest, '\n', &line)) {
             assert_true(line.len <= width);
         }
+        assert_non_null(strstr(b.ptr, "1,400")); /* no figure is cut */
+        assert_non_null(strstr(b.ptr, "01:01"));
     }
 }
 
@@ -112,6 +114,32 @@ static void a_job_tells_what_matters(void **state)
     assert_non_null(strstr(b.ptr, "j-1 running listed=2000+ copied=500 failed=1"));
 }
 
+/* On 80 columns too: an operator must see why an agent gets no work. */
+static void agents_tell_their_reason_and_leave_no_blanks(void **state)
+{
+    XF_AUTO(xf_json) agents = NULL;
+    struct xf_err err;
+    struct xf_tui tui = {.width = 80};
+
+    (void)state; /* the buffer is global */
+    assert_int_equal(
+        xf_json_parse(
+            XF_STR_LIT("[{\"id\":\"copy-1\",\"state\":\"unfit\",\"reason\":\"job j-1: [source]: "
+                       "environment variable OLD_KEY is not set on this host, so set it there\","
+                       "\"in_flight\":1,\"leases\":2,\"objects_s\":3,\"bytes_s\":4,"
+                       "\"last_seen_s\":5}]"),
+            &agents,
+            &err),
+        XF_OK);
+    xf_tui_put_agents(&b, agents, &tui);
+    assert_string_equal(
+        b.ptr,
+        "agent   state     in flight  leases  objects/s          rate    seen\n"
+        "copy-1  unfit             1       2          3         4 B/s     5 s\n"
+        "   job j-1: [source]: environment variable OLD_KEY is not set on this host, so\n"
+        "   set it there\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +147,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_bar_is_as_wide_as_asked, fresh, drop),
         cmocka_unit_test_setup_teardown(a_job_fits_any_width_and_its_name_is_escaped, fresh, drop),
         cmocka_unit_test_setup_teardown(a_job_tells_what_matters, fresh, drop),
+        cmocka_unit_test_setup_teardown(agents_tell_their_reason_and_leave_no_blanks, fresh, drop),
     };
 
     return xf_test_run("tui", tests, NULL, NULL);
