@@ -160,6 +160,13 @@ static int drain(struct xf_ctl *c, const char *verb, const char *agent)
     if (xf_ctl_call(c, XF_KIND_DRAIN, &m, XF_CLIENT_DEADLINE_MS, &reply, &err) != XF_OK) {
         return xf_ctl_fail(&err);
     }
+    if (!c->o.json) {
+        (void)fprintf(stderr,
+                      "xferctl: %s %s\n",
+                      agent,
+                      m.on ? "finishes what it has and gets nothing new; `xferctl agents` shows it"
+                           : "gets work again"); /* for people */
+    }
     return print_reply(c, reply.json);
 }
 

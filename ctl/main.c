@@ -36,7 +36,10 @@ static const struct xf_opt run_opts[] = {
      .hint = XF_OPT_DIR},
 };
 static const struct xf_opt status_opts[] = {
-    {OPT("watch", NULL, watch, "again and again, until Ctrl-C")},
+    {OPT("watch",
+         NULL,
+         watch,
+         "again each second, until Ctrl-C; a line each 10 s when stdout is no terminal")},
 };
 static const struct xf_opt retry_opts[] = {
     {OPT("class", "C", cls, "only failures of this class"), .choices = classes},
@@ -48,7 +51,7 @@ static const struct xf_opt report_opts[] = {
          "csv: the layout of S3 Batch Operations' reports; json: a line an object"),
      .def = "csv",
      .choices = formats},
-    {OPT("only", "WHAT", only, "not every object"), .choices = onlys},
+    {OPT("only", "WHAT", only, "failed: only the objects that failed"), .choices = onlys},
 };
 
 #define OPTS(table) .opts = (table), .n_opts = XF_ARRAY_LEN(table)
@@ -73,13 +76,21 @@ static const struct xf_opt_cmd cmds[] = {
      .examples = "xferctl run migrate.toml\nxferctl run migrate.toml --state /var/tmp/migration",
      OPTS(run_opts), .group = "Jobs", .run = xf_cmd_run},
     {.name = "status", .args = "[JOB]", .max_args = 1, .summary = "how far a job is, or all jobs and agents",
+     .text = "At any moment listed = copied + skipped + failed + vanished + archived + in flight + pending. Vanished: deleted at "
+             "the source since it was listed. Archived: not readable without a restore.",
      .examples = "xferctl status\nxferctl status j-1a2b3c --json\nxferctl status --watch",
      OPTS(status_opts), .group = "Jobs", .run = xf_cmd_status},
-    {.name = "list", .summary = "all jobs, a line each", .group = "Jobs", .run = xf_cmd_list},
-    {.name = "show", JOB_ARG, .summary = "one job in detail: errors by kind, notices, times", .group = "Jobs", .run = xf_cmd_show},
-    {.name = "pause", JOB_ARG, .summary = "no new S3 request for the job from now on", .group = "Jobs", .run = xf_cmd_control},
-    {.name = "resume", JOB_ARG, .summary = "go on with a paused job", .group = "Jobs", .run = xf_cmd_control},
-    {.name = "cancel", JOB_ARG, .summary = "end the job; its open multipart uploads are aborted", .group = "Jobs", .run = xf_cmd_control},
+    {.name = "list", .summary = "all jobs, a line each", .examples = "xferctl list\nxferctl list --json", .group = "Jobs", .run = xf_cmd_list},
+    {.name = "show", JOB_ARG, .summary = "one job in detail: errors by kind, notices, times",
+     .text = "Errors are grouped by kind, each with its number and some of its keys; report has them all.",
+     .examples = "xferctl show j-1a2b3c", .group = "Jobs", .run = xf_cmd_show},
+    {.name = "pause", JOB_ARG, .summary = "no new S3 request for the job from now on",
+     .text = "Takes effect within 2 seconds and loses nothing; resume goes on from there.", .examples = "xferctl pause j-1a2b3c",
+     .group = "Jobs", .run = xf_cmd_control},
+    {.name = "resume", JOB_ARG, .summary = "go on with a paused job", .examples = "xferctl resume j-1a2b3c", .group = "Jobs", .run = xf_cmd_control},
+    {.name = "cancel", JOB_ARG, .summary = "end the job; its open multipart uploads are aborted",
+     .text = "What was copied stays at the destination. It is final: to go on, submit the file again, which skips what is there.",
+     .examples = "xferctl cancel j-1a2b3c", .group = "Jobs", .run = xf_cmd_control},
     {.name = "retry", JOB_ARG, .summary = "try the failed objects again, and only those",
      .examples = "xferctl retry j-1a2b3c\nxferctl retry j-1a2b3c --class throttled",
      OPTS(retry_opts), .group = "Jobs", .run = xf_cmd_control},
@@ -87,8 +98,10 @@ static const struct xf_opt_cmd cmds[] = {
      .examples = "xferctl report j-1a2b3c --only failed > failed.csv\nxferctl report j-1a2b3c --format json",
      OPTS(report_opts), .group = "Jobs", .run = xf_cmd_report},
     {.name = "agents", .args = "[drain|undrain ID]", .max_args = 2, .summary = "the agents; drain one before it is stopped",
+     .text = "States: up, draining (finishes what it has and gets nothing new), unfit (the line below says why), lost (silent; its "
+             "work goes to others).",
      .examples = "xferctl agents\nxferctl agents drain copy-7", .group = "Fleet", .run = xf_cmd_agents},
-    {.name = "generate", .summary = "print a commented migrate.toml to fill in", .group = "Here", .run = xf_cmd_generate},
+    {.name = "generate", .summary = "print a commented migrate.toml to fill in", .examples = "xferctl generate > migrate.toml", .group = "Here", .run = xf_cmd_generate},
     {.name = "completion", .args = "bash|zsh|fish", .min_args = 1, .max_args = 1, .summary = "print shell completion",
      .examples = "xferctl completion bash > /etc/bash_completion.d/xferctl", .group = "Here", .run = xf_cmd_completion},
     {.name = "man", .summary = "print the manual page", .examples = "xferctl man | man -l -", .group = "Here", .run = xf_cmd_man},
