@@ -336,7 +336,7 @@ static void check_bash(const char *script, const char *line, int cword, const ch
     (void)snprintf(out_path, sizeof(out_path), "%s.out", path);
     f = fopen(out_path, "r");
     assert_non_null(f);
-    (void)fread(got, 1, sizeof(got) - 1, f);
+    assert_true(fread(got, 1, sizeof(got) - 1, f) < sizeof(got));
     assert_int_equal(fclose(f), 0);
     assert_int_equal(unlink(out_path), 0);
     assert_int_equal(unlink(path), 0);
