@@ -1,7 +1,7 @@
 /*
  * engine_close.c - complete an upload and prove the result; abort one until it is gone.
  *
- *   source -> complete -> dest -> [read source] -> [read dest] -> told
+ *   source -> complete -> dest -> [tags -> put tags] -> [read source] -> [read dest] -> told
  *   abort -> parts -> (still there) abort ...;   find -> abort -> find ...   without an upload id
  *
  * Complete is sent only with parts 1 to N whose layout covers the object, and only while the
@@ -14,7 +14,16 @@
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
 
-enum close_state { CLOSE_SRC, CLOSE_COMPLETE, CLOSE_DST, CLOSE_READ_SRC, CLOSE_READ_DST, CLOSE_N };
+enum close_state {
+    CLOSE_SRC,
+    CLOSE_COMPLETE,
+    CLOSE_DST,
+    CLOSE_TAGS,     /* source: the destination shows none, though some were given at the open */
+    CLOSE_PUT_TAGS, /* some services (Ceph 16) forget them in an upload */
+    CLOSE_READ_SRC,
+    CLOSE_READ_DST,
+    CLOSE_N
+};
 
 /* ---- the parts ---- */
 
@@ -102,6 +111,7 @@ static void source_done(struct xf_op *op, const struct xf_s3_result *res)
         xf_upload_fail(op, &err, NULL, true);
     } else {
         op->src_is_opaque = xf_verify_is_opaque(res->attrs);
+        op->wants_tags = xf_op_wants_tags(op, res->attrs);
         xf_op_go(op, CLOSE_COMPLETE);
     }
 }
@@ -195,6 +205,49 @@ static void proved(struct xf_op *op)
     }
 }
 
+/* The bytes are there; are the tags? Only a service that shows none is asked further. */
+static void arrived(struct xf_op *op, const struct xf_s3_result *res)
+{
+    if (op->wants_tags && res->attrs->tag_count == 0) {
+        xf_op_go(op, CLOSE_TAGS);
+    } else {
+        proved(op);
+    }
+}
+
+static void tags_read(struct xf_op *op, const struct xf_s3_result *res)
+{
+    if (!xf_op_take_tags(op, res)) {
+        xf_upload_fail_res(op, res);
+    } else if (op->tags.len == 0) {
+        proved(op);
+    } else {
+        xf_op_go(op, CLOSE_PUT_TAGS);
+    }
+}
+
+static struct xf_s3_req *put_tags(struct xf_op *op)
+{
+    const struct xf_s3_put_tags_opts o = {
+        .bucket = xf_op_bucket(op, XF_DST),
+        .key = xf_op_dst_key(op),
+        .tags = xf_buf_view(&op->tags),
+    };
+    return xf_s3_put_tags(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
+}
+
+static void tags_put(struct xf_op *op, const struct xf_s3_result *res)
+{
+    if (res->err.code == XF_OK) {
+        proved(op);
+    } else if (xf_op_may_drop_tags(op, res->err.code)) {
+        xf_op_drop_tags(op);
+        proved(op);
+    } else {
+        xf_upload_fail_res(op, res);
+    }
+}
+
 static struct xf_s3_req *read_src(struct xf_op *op)
 {
     return xf_read_start(op, XF_SRC);
@@ -284,14 +337,14 @@ static void dest_done(struct xf_op *op, const struct xf_s3_result *res)
         if (is_equal && res->size == op->size) {
             XF_INFO("upload.completed_unheard", xf_f_u64("task", op->run->w->task));
             op->as_expected = true;
-            proved(op);
+            arrived(op, res);
         } else {
             not_ours(op);
         }
     } else if (is_there && res->size == op->size &&
                (is_equal || !known || is_opaque || !is_of_parts(res->etag))) {
         op->as_expected = is_equal;
-        proved(op);
+        arrived(op, res);
     } else {
         (void)XF_FAIL(&err,
                       XF_E_CHECKSUM,
@@ -305,15 +358,19 @@ static void dest_done(struct xf_op *op, const struct xf_s3_result *res)
 }
 
 #define ON(state) XF_TO(CLOSE_##state)
+#define READS     (ON(READ_SRC) | ON(READ_DST))
 /* clang-format off */
 static const struct xf_step close_steps[CLOSE_N] = {
     [CLOSE_SRC]      = {"close_source", XF_SRC, 0, ON(COMPLETE), xf_upload_head_source, source_done},
     [CLOSE_COMPLETE] = {"complete",     XF_DST, XF_STEP_WRITE, ON(DST), complete_start, complete_done},
-    [CLOSE_DST]      = {"close_dest",   XF_DST, 0, ON(READ_SRC) | ON(READ_DST), xf_upload_head_dest, dest_done},
+    [CLOSE_DST]      = {"close_dest",   XF_DST, 0, ON(TAGS) | READS, xf_upload_head_dest, dest_done},
+    [CLOSE_TAGS]     = {"close_tags",   XF_SRC, 0, ON(PUT_TAGS) | READS, xf_relay_tags, tags_read},
+    [CLOSE_PUT_TAGS] = {"close_put_tags", XF_DST, XF_STEP_WRITE, READS, put_tags, tags_put},
     [CLOSE_READ_SRC] = {"close_read_src", XF_SRC, XF_STEP_BULK, ON(READ_DST), read_src, read_src_done},
     [CLOSE_READ_DST] = {"close_read_dst", XF_DST, XF_STEP_BULK, 0, read_dst, read_dst_done},
 };
 /* clang-format on */
+#undef READS
 #undef ON
 
 void xf_close_begin(struct xf_run *run)

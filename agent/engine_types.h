@@ -137,6 +137,7 @@ struct xf_op {
     bool is_changed; /* etag and size are not the listed ones */
     bool was_denied; /* a server-side copy of it was */
     bool has_tags;   /* were read */
+    bool wants_tags; /* a close: the source has some to carry */
     enum xf_mode mode;
 
     /* parts */

@@ -3,6 +3,7 @@
  */
 #include "common/s3/client_ops.h"
 
+#include "common/base/hash.h"
 #include "common/s3/client_int.h"
 #include "common/s3/plan.h"
 
@@ -416,6 +417,59 @@ xf_s3_get_tags(struct xf_s3 *s3, const struct xf_s3_object_opts *o, xf_s3_done_f
     req->want.root = XF_XML_TAGGING;
     xf_client_query(req, "tagging", XF_STR_EMPTY);
     query_if(req, "versionId", o->version_id);
+    return xf_client_launch(req);
+}
+
+/* `a=b%20c&d=` as a TagSet; refused when an escape is broken. */
+static void tags_body(struct xf_s3_req *req, struct xf_str form)
+{
+    struct xf_buf *out = &req->body_text;
+    struct xf_str pair;
+
+    xf_buf_put_c(out, "<Tagging xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><TagSet>");
+    while (xf_str_cut(&form, '&', &pair)) {
+        XF_AUTO_BUF key = {0};
+        XF_AUTO_BUF value = {0};
+        struct xf_str name;
+        if (!xf_str_cut(&pair, '=', &name) || !xf_buf_put_unpercent(&key, name, true) ||
+            !xf_buf_put_unpercent(&value, pair, true)) {
+            xf_client_refuse(req, "the tags are not in the form a=b&c=d");
+            return;
+        }
+        xf_buf_put_c(out, "<Tag><Key>");
+        put_xml(out, xf_buf_view(&key));
+        xf_buf_put_c(out, "</Key><Value>");
+        put_xml(out, xf_buf_view(&value));
+        xf_buf_put_c(out, "</Value></Tag>");
+    }
+    xf_buf_put_c(out, "</TagSet></Tagging>");
+    req->body.bytes = xf_buf_view(out);
+    req->own_body = true;
+}
+
+/* PutObjectTagging wants a digest of its body. */
+static void md5_header(struct xf_s3_req *req)
+{
+    unsigned char md5[XF_MD5_LEN];
+    XF_AUTO_BUF text = {0};
+
+    xf_md5(req->body.bytes.ptr, req->body.bytes.len, md5);
+    xf_buf_put_base64(&text, md5, sizeof(md5));
+    xf_client_header(req, "content-md5", xf_buf_view(&text));
+}
+
+struct xf_s3_req *xf_s3_put_tags(struct xf_s3 *s3,
+                                 const struct xf_s3_put_tags_opts *o,
+                                 xf_s3_done_fn *done,
+                                 void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_PUT_TAGS, "PUT", XF_S3ERR_READ, done, arg);
+
+    object_target(req, o->bucket, o->key);
+    xf_client_query(req, "tagging", XF_STR_EMPTY);
+    tags_body(req, o->tags);
+    md5_header(req);
+    xf_client_header(req, "content-type", XF_STR_LIT("application/xml"));
     return xf_client_launch(req);
 }
 

@@ -185,6 +185,15 @@ struct xf_s3_object_opts { /* get_tags, delete; head_bucket and website use only
 };
 struct xf_s3_req *
 xf_s3_get_tags(struct xf_s3 *s3, const struct xf_s3_object_opts *o, xf_s3_done_fn *done, void *arg);
+struct xf_s3_put_tags_opts {
+    struct xf_str bucket;
+    struct xf_str key;
+    struct xf_str tags; /* x-amz-tagging form; replaces the whole set */
+};
+struct xf_s3_req *xf_s3_put_tags(struct xf_s3 *s3,
+                                 const struct xf_s3_put_tags_opts *o,
+                                 xf_s3_done_fn *done,
+                                 void *arg);
 struct xf_s3_req *xf_s3_head_bucket(struct xf_s3 *s3,
                                     const struct xf_s3_object_opts *o,
                                     xf_s3_done_fn *done,

@@ -19,7 +19,7 @@ struct xf_s3_req; /* an operation in flight; gone after its done */
     X(CREATE, "create") X(PART, "part") X(PART_COPY, "part_copy") X(COMPLETE, "complete")      \
     X(ABORT, "abort") X(LIST_PARTS, "list_parts") X(LIST_UPLOADS, "list_uploads")              \
     X(GET_TAGS, "get_tags") X(HEAD_BUCKET, "head_bucket") X(DELETE, "delete")      \
-    X(WEBSITE, "website")
+    X(WEBSITE, "website") X(PUT_TAGS, "put_tags")
 /* clang-format on */
 enum xf_s3_op {
 #define XF_S3_OP_ENUM(name, label) XF_S3_##name,

@@ -59,6 +59,7 @@ void rig_close(struct rig *r)
                              &r->s3_code,
                              &r->keys,
                              &r->content_encoding,
+                             &r->tags,
                              &r->meta,
                              &r->sunk};
 
@@ -104,6 +105,8 @@ void rig_done(void *arg, const struct xf_s3_result *res)
             xf_buf_put(&r->keys, res->doc->objects[i].key);
             xf_buf_put_byte(&r->keys, '|');
         }
+        xf_buf_reset(&r->tags);
+        xf_s3_tags_encode(&r->tags, res->doc->tags, res->doc->n_tags);
     }
     xf_buf_reset(&r->meta);
     if (res->attrs != NULL) {

@@ -238,6 +238,7 @@ static void c005_attributes_and_tags_survive(void **state)
         .source = {.bucket = XF_STR_LIT("bkt"), .key = XF_STR_LIT("attrs")}};
     struct xf_s3_head_opts ho = {.bucket = XF_STR_LIT("bkt"), .key = XF_STR_LIT("copy of attrs")};
     struct xf_s3_object_opts to = {.bucket = XF_STR_LIT("bkt"), .key = XF_STR_LIT("copy of attrs")};
+    struct xf_s3_put_tags_opts pt = {.bucket = to.bucket, .key = to.key};
 
     assert_non_null(xf_s3_put(r->s3, &po, rig_done, r));
     must(r);
@@ -252,6 +253,13 @@ static void c005_attributes_and_tags_survive(void **state)
     assert_true(r->modified_ms > 0);
     assert_non_null(xf_s3_get_tags(r->s3, &to, rig_done, r));
     must(r);
+    assert_string_equal(r->tags.ptr, "a=b%20c&d=");
+    pt.tags = XF_STR_LIT("x%26=%3C1%3E&y=z");
+    assert_non_null(xf_s3_put_tags(r->s3, &pt, rig_done, r));
+    must(r);
+    assert_non_null(xf_s3_get_tags(r->s3, &to, rig_done, r));
+    must(r);
+    assert_string_equal(r->tags.ptr, "x%26=%3C1%3E&y=z");
     ho.key = XF_STR_LIT("none");
     assert_non_null(xf_s3_head(r->s3, &ho, rig_done, r));
     rig_wait(r);
