@@ -95,9 +95,11 @@ static const struct xf_opt opts[] = {
 static const struct xf_opt_prog prog = {
     .name = "xfer-agent",
     .summary = "copies what a coordinator hands out",
-    .text = "Takes batches of objects from xfer-coordinator, copies them from the source to the "
-            "destination, and reports what became of each. Any number of agents may work on a job. "
-            "Credentials are this host's own: a job names profiles or environment variables.",
+    .text =
+        "Takes batches of objects from xfer-coordinator, copies them from the source to the "
+        "destination, and reports what became of each. Any number of agents may work on a job. "
+        "Credentials are this host's own: a job names profiles or environment variables. Logs go "
+        "to stderr: XFER_LOG=debug|info|warn|error (default info), XFER_LOG_FORMAT=logfmt|json.",
     .exit_codes = "0  stopped by SIGTERM or SIGINT\n"
                   "1  stopped by an error\n"
                   "2  could not start, or the coordinator refused it: the message says why\n",

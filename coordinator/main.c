@@ -96,7 +96,8 @@ static const struct xf_opt_prog prog = {
     .summary = "lists sources, keeps the queue, and leases work to agents",
     .text =
         "Keeps the jobs that xferctl submits, lists their sources, and hands batches of objects "
-        "to xfer-agent processes, which copy them.",
+        "to xfer-agent processes, which copy them. Logs go to stderr: "
+        "XFER_LOG=debug|info|warn|error (default info), XFER_LOG_FORMAT=logfmt|json.",
     .exit_codes = "0  stopped by SIGTERM or SIGINT, everything committed\n"
                   "1  stopped by an error, or --check-store found something wrong\n"
                   "2  could not start: the message says why and what to do\n",

@@ -112,8 +112,12 @@ static void add_advice(struct xf_err *err, const struct ask *a)
     const char *side = a->kind == ASK_SOURCE ? "source" : "destination";
     const struct xf_job_side *s =
         a->kind == ASK_SOURCE ? &a->probe->spec->source : &a->probe->spec->destination;
-    const struct xf_err was = *err;
+    struct xf_err was = *err;
+    size_t len = strlen(was.msg);
 
+    if (len > 0 && was.msg[len - 1] == '.') {
+        was.msg[len - 1] = '\0'; /* a server's sentence; ours goes on */
+    }
     switch ((int)was.code) {
     case XF_E_NO_BUCKET:
         (void)XF_FAIL(err, was.code, "%.380s; make the bucket, or correct the url", was.msg);
@@ -318,8 +322,6 @@ static void on_listed(void *arg, const struct xf_s3_result *res)
 {
     struct ask *a = arg;
     struct probe *p = a->probe;
-    const struct xf_job_side *side =
-        a->kind == ASK_SOURCE ? &p->spec->source : &p->spec->destination;
     enum xf_class cls = xf_code_class(res->err.code);
 
     a->req = NULL;
@@ -339,10 +341,7 @@ static void on_listed(void *arg, const struct xf_s3_result *res)
     if (p->is_late && res->err.code == XF_E_CANCELLED) {
         (void)XF_FAIL(&a->err, XF_E_UNREACHABLE, "no answer in time");
     }
-    (void)XF_WRAP(&a->err,
-                  "cannot list the %s '%.*s'",
-                  a->kind == ASK_SOURCE ? "source" : "destination",
-                  XF_STR_ARG(side->urls[a->url_no].text));
+    (void)XF_WRAP(&a->err, "[%s]", a->kind == ASK_SOURCE ? "source" : "destination");
     ask_end(a);
 }
 

@@ -36,11 +36,16 @@ int xf_cmd_list(void *ctx, const struct xf_opt_parsed *p)
     return XF_EXIT_OK;
 }
 
-static void put_errors(struct xf_buf *b, const struct xf_json *errors)
+static void put_errors(struct xf_buf *b, const struct xf_json *job)
 {
+    const struct xf_json *errors = xf_json_get(job, "errors");
+    const char *heading = xf_json_get_bool(job, "errors_complete", true)
+                              ? "errors\n"
+                              : "errors (the first; `xferctl report --only failed` has all)\n";
+
     for (size_t i = 0; i < xf_json_len(errors); i++) {
         const struct xf_json *e = xf_json_at(errors, i);
-        xf_buf_put_c(b, i == 0 ? "errors\n" : "");
+        xf_buf_put_c(b, i == 0 ? heading : "");
         xf_buf_putf(b,
                     "  %8llu  %s  ",
                     (unsigned long long)xf_json_get_u64(e, "count", 0),
@@ -101,7 +106,7 @@ int xf_cmd_show(void *ctx, const struct xf_opt_parsed *p)
     xf_buf_init(&b, 0);
     xf_tui_put_job(&b, j, &tui);
     put_times(&b, j);
-    put_errors(&b, xf_json_get(j, "errors"));
+    put_errors(&b, j);
     put_notices(&b, xf_json_get(j, "notices"));
     xf_ctl_out(xf_buf_view(&b));
     return XF_EXIT_OK;

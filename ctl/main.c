@@ -117,7 +117,8 @@ static const struct xf_opt_prog prog = {
     .name = "xferctl",
     .summary = "move S3 buckets: submit jobs and watch them",
     .text = "Talks to an xfer-coordinator, which shares the work among xfer-agents. `xferctl run` "
-            "needs neither.",
+            "needs neither. Logs go to stderr: XFER_LOG=debug|info|warn|error (default warn), "
+            "XFER_LOG_FORMAT=logfmt|json.",
     .examples =
         "xferctl generate > migrate.toml\nxferctl submit migrate.toml\nxferctl status --watch",
     .exit_codes = "0    completed\n"
@@ -150,6 +151,7 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN); /* writes report EPIPE instead */
     xf_buf_init(&text, 0);
     xf_process_no_core();
+    xf_log_set_level(XF_LOG_WARN); /* `run` shows its progress by itself */
     if (xf_log_init_env(&err) != XF_OK ||
         xf_opt_parse(&prog, argc, argv, &c.o, &parsed, &err) != XF_OK) {
         return usage_error(&err);

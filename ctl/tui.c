@@ -203,11 +203,12 @@ void xf_tui_put_job(struct xf_buf *b, const struct xf_json *st, const struct xf_
     put_escaped_c(&line, xf_json_get_c(st, "id", "?"));
     xf_buf_put_byte(&line, ' ');
     put_escaped_c(&line, xf_json_get_c(st, "name", ""));
-    xf_buf_putf(&line, "  %s", xf_json_get_c(st, "state", "?"));
-    if (strcmp(xf_json_get_c(st, "state", ""), "running") == 0) {
+    const char *state = xf_json_get_c(st, "state", "?");
+    xf_buf_putf(&line, "  %s", state);
+    if (strcmp(state, "running") == 0) {
         xf_buf_putf(&line, " (%s)", xf_json_get_c(st, "phase", "?"));
     }
-    if (reason != NULL) {
+    if (reason != NULL && strcmp(reason, state) != 0) {
         xf_buf_put_c(&line, ": ");
         put_escaped_c(&line, reason);
     }
