@@ -12,8 +12,10 @@
 #include "common/net/httpd.h"
 #include "common/s3/http.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LANES_AUTO_MAX = 4, INSTANCE_FILE_MAX = 256, TOKEN_FILE_MAX = 4096 };
@@ -38,15 +40,35 @@ struct xf_agent {
 
 /* ---- state directory ---- */
 
+/*
+ * The lock file's place: a copy of the directory (another host's image, a restored backup) has its
+ * own, and must not take the leases of the process that runs in the first.
+ */
+static enum xf_code put_place(const struct xf_agent *a, struct xf_buf *out, struct xf_err *err)
+{
+    struct stat st;
+
+    if (fstat(a->lock_fd, &st) != 0) {
+        return XF_FAIL_SUB(err, XF_E_IO, errno, "cannot look at the lock of the state directory");
+    }
+    xf_buf_putf(out, "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+    return XF_OK;
+}
+
 static enum xf_code take_instance(struct xf_agent *a, const char *path, struct xf_err *err)
 {
     XF_AUTO_BUF text = {0};
+    XF_AUTO_BUF place = {0};
     struct xf_rng rng;
 
+    XF_TRY(put_place(a, &place, err));
     enum xf_code rc = xf_file_read(path, INSTANCE_FILE_MAX, &text, err);
-    struct xf_str hex = xf_str_trim(xf_buf_view(&text));
+    struct xf_str line = xf_str_trim(xf_buf_view(&text));
+    struct xf_str hex = xf_str_sub(line, 0, sizeof(a->instance) * 2);
 
-    if (rc == XF_OK && hex.len == sizeof(a->instance) * 2 && xf_hex_decode(hex, a->instance)) {
+    if (rc == XF_OK && line.len > hex.len && line.ptr[hex.len] == ' ' &&
+        xf_str_eq(xf_str_sub(line, hex.len + 1, line.len), xf_buf_view(&place)) &&
+        xf_hex_decode(hex, a->instance)) {
         return XF_OK;
     }
     if (rc != XF_OK && rc != XF_E_NOT_FOUND) {
@@ -58,7 +80,7 @@ static enum xf_code take_instance(struct xf_agent *a, const char *path, struct x
     }
     xf_buf_reset(&text);
     xf_buf_put_hex(&text, a->instance, sizeof(a->instance));
-    xf_buf_put_byte(&text, '\n');
+    xf_buf_putf(&text, " %.*s\n", XF_STR_ARG(xf_buf_view(&place)));
     return xf_file_replace(path, xf_buf_view(&text), 0600, err);
 }
 

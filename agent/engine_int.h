@@ -64,6 +64,7 @@ void xf_op_keep_etag(char to[XF_WORK_ETAG_MAX], struct xf_str etag);
 /** What the source has now, from a HEAD or GET. */
 void xf_op_renew(struct xf_op *op, const struct xf_s3_result *head);
 bool xf_op_is_changed(const struct xf_op *op, const struct xf_s3_result *head);
+bool xf_op_is_unclear(const struct xf_op *op, const struct xf_s3_result *res);
 /** The op's source as the option of a copy. */
 struct xf_s3_source xf_op_source(const struct xf_op *op);
 /** Attributes to write with a request; NULL: none. */

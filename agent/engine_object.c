@@ -16,6 +16,8 @@
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
 
+enum { UNCLEAR_TRIES = 3 };
+
 /* ---- outcomes ---- */
 
 static uint32_t spent(const struct xf_op *op)
@@ -87,6 +89,16 @@ static bool is_retryable(enum xf_code code)
     return cls == XF_CLASS_RETRY || cls == XF_CLASS_SLOW_DOWN || cls == XF_CLASS_REPLAN;
 }
 
+/*
+ * A HEAD's 403 has no body to say whether this object is refused or our keys no longer hold: it is
+ * tried again some passes, by when other requests have told.
+ */
+bool xf_op_is_unclear(const struct xf_op *op, const struct xf_s3_result *res)
+{
+    return res->status == 403 && res->s3_code.len == 0 && op->obj != NULL &&
+           op->obj->attempts < UNCLEAR_TRIES;
+}
+
 static void fail_with(
     struct xf_op *op, const struct xf_err *err, int status, struct xf_str s3_code, bool retryable)
 {
@@ -115,7 +127,11 @@ void xf_small_fail(struct xf_op *op, const struct xf_s3_result *res)
         ended_as(op, XF_OUTCOME_ARCHIVED);
         return;
     }
-    fail_with(op, &res->err, res->status, res->s3_code, is_retryable(res->err.code));
+    fail_with(op,
+              &res->err,
+              res->status,
+              res->s3_code,
+              is_retryable(res->err.code) || xf_op_is_unclear(op, res));
 }
 
 void xf_small_retry(struct xf_op *op, unsigned state, const struct xf_err *err)

@@ -64,7 +64,8 @@ void xf_upload_fail_res(struct xf_op *op, const struct xf_s3_result *res)
     xf_upload_fail(op,
                    &res->err,
                    res,
-                   cls == XF_CLASS_RETRY || cls == XF_CLASS_SLOW_DOWN || cls == XF_CLASS_REPLAN);
+                   cls == XF_CLASS_RETRY || cls == XF_CLASS_SLOW_DOWN || cls == XF_CLASS_REPLAN ||
+                       xf_op_is_unclear(op, res));
 }
 
 void xf_upload_changed(struct xf_op *op)

@@ -241,6 +241,7 @@ int main(int argc, char **argv)
     struct xf_err err;
     XF_AUTO_BUF text = {0};
 
+    xf_process_hold_std();
     xf_process_no_core();
     if (xf_log_init_env(&err) != XF_OK ||
         xf_opt_parse(&prog, argc, argv, &v, &parsed, &err) != XF_OK) {

@@ -41,6 +41,7 @@ struct run {
     struct xf_conf *agent_conf;
     struct xf_coordinator *coordinator;
     struct xf_agent *agent;
+    int lock_fd; /* -1: none */
     struct half coordinator_half;
     struct half agent_half;
 };
@@ -77,6 +78,21 @@ static enum xf_code state_dir(const struct xf_ctl *c, struct run *r, struct xf_e
     }
     r->dir = xf_buf_take(&b);
     return XF_OK;
+}
+
+/* Before anything in it is read or written: two of the same command may start at once. */
+static enum xf_code lock_dir(struct run *r, struct xf_err *err)
+{
+    XF_AUTO_FREE char *path = below(r->dir, "lock");
+    enum xf_code rc = xf_file_lock(path, &r->lock_fd, err);
+
+    if (rc == XF_E_LOCKED) {
+        return XF_FAIL(err,
+                       XF_E_LOCKED,
+                       "this job runs already in '%s': wait for that xferctl, or stop it",
+                       r->dir);
+    }
+    return rc;
 }
 
 static enum xf_code write_run_file(const struct run *r, struct xf_err *err)
@@ -254,6 +270,7 @@ static void stop_all(struct run *r)
     half_fini(&r->coordinator_half);
     xf_conf_free(r->agent_conf);
     xf_conf_free(r->coord_conf);
+    xf_auto_close(&r->lock_fd);
     xf_xfree(r->dir);
     xf_xfree(r->url);
 }
@@ -318,6 +335,7 @@ start(struct xf_ctl *c, struct run *r, const struct xf_job_spec *spec, struct xf
     xf_job_spec_hash(spec, r->hash);
     XF_TRY(state_dir(c, r, err));
     XF_TRY(xf_file_mkdirs(r->dir, 0700, err));
+    XF_TRY(lock_dir(r, err));
     XF_TRY(read_run_file(r, err));
     xf_buf_init(&url, 0);
     xf_buf_putf(&url, "inproc://xferctl-run-%lld", (long long)getpid());
@@ -330,7 +348,7 @@ start(struct xf_ctl *c, struct run *r, const struct xf_job_spec *spec, struct xf
 int xf_cmd_run(void *ctx, const struct xf_opt_parsed *p)
 {
     struct xf_ctl *c = ctx;
-    struct run r = {0};
+    struct run r = {.lock_fd = -1};
     struct xf_err err;
     XF_AUTO_BUF text;
     XF_AUTO(xf_job_spec) spec = NULL;

@@ -150,6 +150,7 @@ int main(int argc, char **argv)
 
     (void)signal(SIGPIPE, SIG_IGN); /* writes report EPIPE instead */
     xf_buf_init(&text, 0);
+    xf_process_hold_std();
     xf_process_no_core();
     xf_log_set_level(XF_LOG_WARN); /* `run` shows its progress by itself */
     if (xf_log_init_env(&err) != XF_OK ||

@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+"""break_test.py - what broke the programs once: two at the same time, copied folders, closed descriptors, lost keys."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
+from lab import BIN, Lab, cases, check, run, wait_for  # noqa: E402
+
+
+def test_two_runs_of_one_job_never_share_its_state():
+    with Lab("tworuns") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:20:1KiB:flat", "--bucket", "dst")
+        for n in range(8):
+            argv = [os.path.join(BIN, "xferctl"), "run", lab.toml(s3, s3, "s3://src/", f"s3://dst/{n}/", "")]
+            both = [
+                subprocess.Popen(argv, env=lab.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(3)
+            ]
+            ends = [(p.communicate(timeout=60)[1].decode(), p.returncode) for p in both]
+            check(any(c == 0 for _, c in ends), json.dumps(ends))
+            for text, code in ends:
+                check(code == 0 or (code == 2 and "runs already in" in text), json.dumps(ends))
+
+
+def test_a_copied_state_directory_is_another_instance():
+    with Lab("copied") as lab:
+        lab.coordinator()
+        first = lab.agent("one")
+        wait_for("the first agent", lambda: "one" in lab.ctl("agents")[1], 30)
+        shutil.copytree(os.path.join(lab.dir, "agent-one"), os.path.join(lab.dir, "agent-two"))
+        second = lab.agent("two")
+        wait_for("both agents", lambda: lab.ctl("agents", "--json")[1].count('"up"') == 2, 30)
+        check("superseded" not in lab.procs[0].tail(), lab.procs[0].tail())
+        check(first.tail().count("session.began") == 1, first.tail())
+        # The same directory is the same instance after a restart.
+        before = os.path.join(lab.dir, "agent-two", "instance")
+        with open(before, encoding="ascii") as f:
+            was = f.read()
+        second.stop()
+        second.start()
+        with open(before, encoding="ascii") as f:
+            check(f.read() == was, "a restart made another instance")
+
+
+def test_closed_descriptors_are_nobody_elses():
+    with Lab("closed") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:20:1KiB:flat", "--bucket", "dst")
+        job = lab.toml(s3, s3, "s3://src/", "s3://dst/", "")
+
+        def begin(closed, *argv):
+            line = f'exec "$@" {closed}'
+            return subprocess.Popen(["/bin/sh", "-c", line, "sh", *argv], env=lab.env)
+
+        ctl = begin(">&- 2>&- <&-", os.path.join(BIN, "xferctl"), "run", job)
+        check(ctl.wait(60) == 0, f"run ended with {ctl.returncode}")
+        lab.check_store(os.path.relpath(wait_queue(lab), lab.dir))
+        argv = [os.path.join(BIN, "xfer-coordinator"), "--data-dir", os.path.join(lab.dir, "data")]
+        p = begin("2>&- >&- <&-", *argv, "--listen", lab.bus_url, "--http", "off")
+        try:
+            wait_for("the coordinator", lambda: lab.ctl("list")[0] == 0, 30)
+            links = {n: os.readlink(f"/proc/{p.pid}/fd/{n}") for n in "012"}
+            check(set(links.values()) == {"/dev/null"}, json.dumps(links))
+        finally:
+            p.terminate()
+            check(p.wait(30) == 0, "the coordinator did not stop")
+        lab.check_store()
+
+
+def wait_queue(lab):
+    """Folder of the queue of the only run."""
+    for folder, _, files in os.walk(os.path.join(lab.dir, "state")):
+        if "xfer.db" in files:
+            return folder
+    check(False, "no queue was made")
+    return None
+
+
+def test_a_bare_refusal_of_a_head_is_tried_again():
+    """It may mean that the keys no longer hold: a HEAD has no body to say so. One that lasts is a failure."""
+    with Lab("head403") as lab:
+        s3 = lab.s3d("s3", "--object", "src/a:20MiB", "--object", "src/b:20MiB", "--bucket", "dst")
+        s3.faults(
+            {"op": "HeadObject", "bucket": "src", "key": "a", "count": 1, "action": {"status": 403, "body": ""}},
+            {"op": "HeadObject", "bucket": "src", "key": "b", "action": {"status": 403, "body": ""}},
+        )
+        lab.coordinator()
+        lab.agent("one")
+        job = lab.submit(lab.toml(s3, s3, "s3://src/", "s3://dst/", '[copy]\nmultipart_threshold = "5MiB"\n'))
+        st = lab.wait_job(job, 120)
+        check(st["exit_code"] == 3 and st["objects"]["copied"] == 1 and st["objects"]["failed"] == 1, json.dumps(st))
+        check(lab.show(job)["errors"][0]["http_status"] == 403, json.dumps(lab.show(job)["errors"]))
+
+
+if __name__ == "__main__":
+    run(cases(globals()))
