@@ -121,7 +121,7 @@ def c061_a_stall_that_lasts_is_reported_as_one():
         b.one.put("src", "c061/k", size=2 * MIB, seed=3)
         b.one.put("src", "c061/good", "x")
         b.one.faults({"op": "GetObject", "key": "c061/k", "action": {"stall_after": MIB}})
-        st = b.work("c061/", "relay", "[retry]\nattempts = 2\n", want="completed_with_failures", timeout=60)
+        st = b.work("c061/", "relay", "[retry]\nattempts = 1\n", want="completed_with_failures", timeout=60)
         check(st["objects"]["copied"] == 1 and st["objects"]["failed"] == 1, json.dumps(st["objects"]))
         row = ",".join(b.failures(st["id"])["c061/k"]).lower()
         check("stalled" in row or "no data" in row or "bytes" in row, f"report: {row}")
@@ -158,7 +158,7 @@ def c070_no_secret_is_in_anything_that_was_written_or_sent():
             ]
         ):
             for s in (b.one, b.two):
-                s.faults({"op": ["CopyObject", "PutObject", "GetObject"], "key_glob": f"c070/*{i}", "count": 2, "action": action})
+                s.faults({"op": ["CopyObject", "PutObject", "GetObject"], "key_glob": f"c070/*{i}", "count": 1 if action.get("code") == "ExpiredToken" else 2, "action": action})
         for mode in MODES:
             job = b.begin("c070/", mode, PARTS + "[retry]\nattempts = 2\n", src_more=token[0], dst_more=token[1])
             st = b.wait_job(job, 90)
