@@ -149,13 +149,37 @@ static void c004_an_ignored_condition_does_not_pass_for_the_old_version(void **s
     struct xf_work *w = rig_batch(&rig, XF_TASK_BATCH, 1);
     rig_faults(&rig,
                "[{\"op\":\"CopyObject\",\"count\":1,\"action\":{\"ignore_conditions\":true,\"put\":"
-               "{\"bucket\":\"src\",\"key\":\"k\",\"body\":\"BBBB\"}}}]");
+               "{\"bucket\":\"src\",\"key\":\"k\",\"size\":6291456,\"seed\":77}}}]");
     assert_int_equal(rig_run(&rig, w), XF_WORK_DONE);
     assert_int_equal(rig.told[0].r.outcome, XF_OUTCOME_COPIED);
     assert_true((rig.told[0].r.flags & XF_RESULT_CHANGED) != 0);
     assert_true(strlen(rig.told[0].source_etag) == 32);
     rig_must_be_equal(&rig, true);
     rig_close(&rig);
+}
+
+static void bytes_that_do_not_match_the_etag_are_never_stored(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"4000", "20000000"}; /* buffered, streamed */
+
+    for (size_t i = 0; i < 2; i++) {
+        char json[200];
+        struct rig rig;
+        rig_open(&rig, false, RELAY, NULL);
+        (void)snprintf(json,
+                       sizeof(json),
+                       "{\"bucket\":\"src\",\"key\":\"k\",\"size\":%s,\"etag\":"
+                       "\"0123456789abcdef0123456789abcdef\"}",
+                       sizes[i]);
+        rig_put(&rig, 0, json);
+        assert_int_equal(rig_run(&rig, rig_batch(&rig, XF_TASK_BATCH, 1)), XF_WORK_DONE);
+        assert_int_equal(rig.told[0].r.outcome, XF_OUTCOME_FAILED);
+        assert_int_equal(rig.told[0].r.code, XF_E_CHECKSUM);
+        assert_int_equal(rig_count(&rig, 0, "PutObject"), i == 0 ? 0 : XF_ENGINE_TRIES);
+        assert_int_equal(rig_dst_size(&rig, "k"), UINT64_MAX);
+        rig_close(&rig);
+    }
 }
 
 static void source_that_changed_since_listed_is_copied_as_it_is(void **state)
@@ -493,6 +517,7 @@ int main(void)
         cmocka_unit_test(c035_keys_the_server_cannot_resolve_go_by_relay),
         cmocka_unit_test(c044_short_body_is_never_stored),
         cmocka_unit_test(c044_short_stream_is_never_stored),
+        cmocka_unit_test(bytes_that_do_not_match_the_etag_are_never_stored),
         cmocka_unit_test(c045_encoded_bodies_are_never_unpacked),
         cmocka_unit_test(c048_a_half_sent_body_is_sent_again_whole),
         cmocka_unit_test(c060_throttling_spends_no_tries),
