@@ -1,8 +1,9 @@
 /*
  * engine_close.c - complete an upload and prove the result; abort one until it is gone.
  *
- *   source -> complete -> dest -> [tags -> put tags] -> [read source] -> [read dest] -> told
- *   abort -> parts -> (still there) abort ...;   find -> abort -> find ...   without an upload id
+ *   source -> complete -> dest -> [tags -> put tags] -> [source again] -> [read source] -> [read
+ * dest] -> told abort -> parts -> (still there) abort ...;   find -> abort -> find ...   without an
+ * upload id
  *
  * Complete is sent only with parts 1 to N whose layout covers the object, and only while the
  * source is what was copied. A Complete whose answer was lost is judged by the destination: its
@@ -20,6 +21,7 @@ enum close_state {
     CLOSE_DST,
     CLOSE_TAGS,     /* source: the destination shows none, though some were given at the open */
     CLOSE_PUT_TAGS, /* some services (Ceph 16) forget them in an upload */
+    CLOSE_AGAIN,    /* source: did it change while Complete was under way? */
     CLOSE_READ_SRC,
     CLOSE_READ_DST,
     CLOSE_N
@@ -192,6 +194,11 @@ static void proved(struct xf_op *op)
     bool is_seen = op->as_expected && all_seen(op->run->w);
     enum xf_level level = is_same || is_seen ? XF_LEVEL_ETAG : XF_LEVEL_SIZE;
 
+    if (!is_same && !op->has_asked_again && !is_if_absent(op)) {
+        op->has_asked_again = true;
+        xf_op_go(op, CLOSE_AGAIN);
+        return;
+    }
     if (is_seen && xf_op_spec(op)->verify == XF_JOB_VERIFY_CHECKSUM) {
         copied(op, XF_LEVEL_CHECKSUM); /* every part's MD5 was compared on the way */
         return;
@@ -242,6 +249,21 @@ static void tags_put(struct xf_op *op, const struct xf_s3_result *res)
         proved(op);
     } else if (xf_op_may_drop_tags(op, res->err.code)) {
         xf_op_drop_tags(op);
+        proved(op);
+    } else {
+        xf_upload_fail_res(op, res);
+    }
+}
+
+/*
+ * What is there is newer than the source now. Where the etags cannot be compared the next run would
+ * take that for a proof, so a change before Complete was done has to be found here.
+ */
+static void again_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    if (res->err.code == XF_OK && xf_op_is_changed(op, res)) {
+        xf_upload_changed(op);
+    } else if (res->err.code == XF_OK || res->err.code == XF_E_NOT_FOUND) {
         proved(op);
     } else {
         xf_upload_fail_res(op, res);
@@ -363,9 +385,10 @@ static void dest_done(struct xf_op *op, const struct xf_s3_result *res)
 static const struct xf_step close_steps[CLOSE_N] = {
     [CLOSE_SRC]      = {"close_source", XF_SRC, 0, ON(COMPLETE), xf_upload_head_source, source_done},
     [CLOSE_COMPLETE] = {"complete",     XF_DST, XF_STEP_WRITE, ON(DST), complete_start, complete_done},
-    [CLOSE_DST]      = {"close_dest",   XF_DST, 0, ON(TAGS) | READS, xf_upload_head_dest, dest_done},
-    [CLOSE_TAGS]     = {"close_tags",   XF_SRC, 0, ON(PUT_TAGS) | READS, xf_relay_tags, tags_read},
-    [CLOSE_PUT_TAGS] = {"close_put_tags", XF_DST, XF_STEP_WRITE, READS, put_tags, tags_put},
+    [CLOSE_DST]      = {"close_dest",   XF_DST, 0, ON(TAGS) | ON(AGAIN) | READS, xf_upload_head_dest, dest_done},
+    [CLOSE_TAGS]     = {"close_tags",   XF_SRC, 0, ON(PUT_TAGS) | ON(AGAIN) | READS, xf_relay_tags, tags_read},
+    [CLOSE_PUT_TAGS] = {"close_put_tags", XF_DST, XF_STEP_WRITE, ON(AGAIN) | READS, put_tags, tags_put},
+    [CLOSE_AGAIN]    = {"close_again",  XF_SRC, 0, READS, xf_upload_head_source, again_done},
     [CLOSE_READ_SRC] = {"close_read_src", XF_SRC, XF_STEP_BULK, ON(READ_DST), read_src, read_src_done},
     [CLOSE_READ_DST] = {"close_read_dst", XF_DST, XF_STEP_BULK, 0, read_dst, read_dst_done},
 };

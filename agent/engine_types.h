@@ -120,11 +120,12 @@ struct xf_op {
     struct xf_hash *hash; /* of the present read-back; NULL: none yet */
     unsigned char source_md5[16];
     bool has_source_md5;
-    bool has_looked;   /* a HEAD found the destination as it should be */
-    bool is_comparing; /* before a copy, not after it */
-    bool is_ours;      /* what is there may have been written by this job */
-    bool as_expected;  /* an upload's etag is the one that follows from its parts */
-    uint32_t tries;    /* spent beyond the first */
+    bool has_looked;      /* a HEAD found the destination as it should be */
+    bool has_asked_again; /* the source, after Complete */
+    bool is_comparing;    /* before a copy, not after it */
+    bool is_ours;         /* what is there may have been written by this job */
+    bool as_expected;     /* an upload's etag is the one that follows from its parts */
+    uint32_t tries;       /* spent beyond the first */
     uint32_t replans;
     uint32_t flags; /* of enum xf_result_flag */
     bool has_md5;

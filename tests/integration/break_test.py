@@ -6,9 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
-from lab import BIN, Lab, cases, check, run, wait_for  # noqa: E402
+from lab import BIN, Lab, cases, check, run, same, wait_for  # noqa: E402
 
 
 def test_two_runs_of_one_job_never_share_its_state():
@@ -92,6 +93,22 @@ def test_a_bare_refusal_of_a_head_is_tried_again():
         st = lab.wait_job(job, 120)
         check(st["exit_code"] == 3 and st["objects"]["copied"] == 1 and st["objects"]["failed"] == 1, json.dumps(st))
         check(lab.show(job)["errors"][0]["http_status"] == 403, json.dumps(lab.show(job)["errors"]))
+
+
+def test_a_source_that_changes_while_complete_is_under_way_is_copied_again():
+    """The destination is then newer and of the same size: no later run could tell."""
+    with Lab("late") as lab:
+        src = lab.s3d("s3", "--object", "src/big:20MiB", "--bucket", "dst")
+        dst = lab.s3d("s3b", "--bucket", "dst", "--latency", "CompleteMultipartUpload=2500")
+        lab.coordinator()
+        lab.agent("one")
+        job = lab.submit(lab.toml(src, dst, "s3://src/", "s3://dst/", '[copy]\npart_size = "5MiB"\n'))
+        wait_for("Complete", lambda: dst.count("UploadPart") == 4 and src.count("HeadObject") >= 2, 60)
+        time.sleep(0.5)  # the source was looked at; Complete takes its time
+        src.put("src", "big", size=20 << 20, seed=77)
+        st = lab.wait_job(job, 120)
+        check(st["state"] == "completed", json.dumps(st))
+        same(src.diff("src/", "dst/", other=dst))
 
 
 if __name__ == "__main__":
