@@ -52,6 +52,10 @@ static void c092_a_heartbeat_renews_and_an_old_attempt_does_not(void **state)
     assert_true(xf_leases_end(&l, 7, 2));
     assert_null(xf_leases_get(&l, 7));
     assert_int_equal(xf_leases_next_ms(&l), INT64_MAX);
+    add(&l, 8, 1, 100, 30000); /* the same holder had the task before */
+    add(&l, 8, 2, 100, 30001);
+    assert_false(xf_leases_renew(&l, 8, 1, 100, 30002));
+    assert_true(xf_leases_renew(&l, 8, 2, 100, 30002));
     xf_leases_fini(&l);
 }
 

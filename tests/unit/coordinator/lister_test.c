@@ -461,7 +461,7 @@ static void c016_one_bucket_under_two_names_is_found_out(void **state)
     char other[64];
     (void)state;
     open_fx(&fx, "src:100:1KiB:flat");
-    (void)snprintf(other, sizeof(other), "http://localhost:%s", xf_proc_ready_word(fx.s3d, "port"));
+    (void)snprintf(other, sizeof(other), "http://0.0.0.0:%s", xf_proc_ready_word(fx.s3d, "port"));
     XF_AUTO_BUF b;
     xf_buf_init(&b, 0);
     xf_buf_putf(&b,
