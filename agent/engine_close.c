@@ -235,7 +235,7 @@ static void tags_read(struct xf_op *op, const struct xf_s3_result *res)
 
 static struct xf_s3_req *put_tags(struct xf_op *op)
 {
-    const struct xf_s3_put_tags_opts o = {
+    const struct xf_s3_tags_opts o = {
         .bucket = xf_op_bucket(op, XF_DST),
         .key = xf_op_dst_key(op),
         .tags = xf_buf_view(&op->tags),

@@ -1,6 +1,4 @@
-/*
- * engine_int.h - inside the engine: what its files do for each other. Only engine*.c include it.
- */
+/* engine_int.h - what the engine's files do for each other. Only engine*.c include it. */
 #ifndef XF_AGENT_ENGINE_INT_H
 #define XF_AGENT_ENGINE_INT_H
 

@@ -458,10 +458,8 @@ static void md5_header(struct xf_s3_req *req)
     xf_client_header(req, "content-md5", xf_buf_view(&text));
 }
 
-struct xf_s3_req *xf_s3_put_tags(struct xf_s3 *s3,
-                                 const struct xf_s3_put_tags_opts *o,
-                                 xf_s3_done_fn *done,
-                                 void *arg)
+struct xf_s3_req *
+xf_s3_put_tags(struct xf_s3 *s3, const struct xf_s3_tags_opts *o, xf_s3_done_fn *done, void *arg)
 {
     struct xf_s3_req *req = xf_client_req(s3, XF_S3_PUT_TAGS, "PUT", XF_S3ERR_READ, done, arg);
 

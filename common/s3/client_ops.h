@@ -11,22 +11,18 @@
 #include "common/s3/http.h"
 #include "common/s3/result.h"
 
-/* A request body. Either bytes (borrowed until done), or pull, which streams exactly `size` bytes.
- */
+/* Either bytes (borrowed until done), or pull, which streams exactly `size` bytes. */
 struct xf_s3_body {
     struct xf_str bytes;
     uint64_t size; /* of pull's stream */
     enum xf_http_flow (*pull)(void *arg, char *buf, size_t cap, size_t *n);
-    bool (*rewind)(
-        void *arg); /* NULL or false: a failed request cannot be repeated inside the client */
+    bool (*rewind)(void *arg); /* NULL or false: the client cannot repeat a failed request */
     void *arg;
-    const unsigned char *md5; /* 16 bytes: Content-MD5 is sent; NULL: not */
-    const unsigned char
-        *sha256; /* 32 bytes, when known already; NULL: computed when signing needs it */
+    const unsigned char *md5;    /* 16 bytes: Content-MD5 is sent; NULL: not */
+    const unsigned char *sha256; /* 32 bytes; NULL: computed when signing needs it */
 };
 
-/* Where a GET's bytes go. Called only for a 2xx whose head was found right (status, range, size,
- * etag). */
+/* Where a GET's bytes go, only for a 2xx with the right status, range, size and etag. */
 struct xf_s3_sink {
     /* Optional, before the first byte: etag, size and attrs of the result are set. */
     enum xf_http_flow (*on_head)(void *arg, const struct xf_s3_result *head);
@@ -69,8 +65,7 @@ struct xf_s3_get_opts {
     struct xf_str key;
     struct xf_str version_id;
     struct xf_str if_match;
-    uint64_t object_size; /* as planned: an answer for another size is XF_E_CHANGED;
-                             XF_HTTP_SIZE_UNKNOWN */
+    uint64_t object_size; /* as planned, or XF_HTTP_SIZE_UNKNOWN; another is XF_E_CHANGED */
     uint64_t offset;
     uint64_t len; /* 0: the whole object, without Range */
     struct xf_s3_sink sink;
@@ -185,15 +180,13 @@ struct xf_s3_object_opts { /* get_tags, delete; head_bucket and website use only
 };
 struct xf_s3_req *
 xf_s3_get_tags(struct xf_s3 *s3, const struct xf_s3_object_opts *o, xf_s3_done_fn *done, void *arg);
-struct xf_s3_put_tags_opts {
+struct xf_s3_tags_opts {
     struct xf_str bucket;
     struct xf_str key;
     struct xf_str tags; /* x-amz-tagging form; replaces the whole set */
 };
-struct xf_s3_req *xf_s3_put_tags(struct xf_s3 *s3,
-                                 const struct xf_s3_put_tags_opts *o,
-                                 xf_s3_done_fn *done,
-                                 void *arg);
+struct xf_s3_req *
+xf_s3_put_tags(struct xf_s3 *s3, const struct xf_s3_tags_opts *o, xf_s3_done_fn *done, void *arg);
 struct xf_s3_req *xf_s3_head_bucket(struct xf_s3 *s3,
                                     const struct xf_s3_object_opts *o,
                                     xf_s3_done_fn *done,

@@ -238,7 +238,7 @@ static void c005_attributes_and_tags_survive(void **state)
         .source = {.bucket = XF_STR_LIT("bkt"), .key = XF_STR_LIT("attrs")}};
     struct xf_s3_head_opts ho = {.bucket = XF_STR_LIT("bkt"), .key = XF_STR_LIT("copy of attrs")};
     struct xf_s3_object_opts to = {.bucket = XF_STR_LIT("bkt"), .key = XF_STR_LIT("copy of attrs")};
-    struct xf_s3_put_tags_opts pt = {.bucket = to.bucket, .key = to.key};
+    struct xf_s3_tags_opts pt = {.bucket = to.bucket, .key = to.key};
 
     assert_non_null(xf_s3_put(r->s3, &po, rig_done, r));
     must(r);
