@@ -22,6 +22,8 @@
 #include "common/base/retry.h"
 #include "common/job/spec.h"
 
+/* An endpoint that this host has not reached for so long may be reached by another. */
+enum { DOWN_UNFIT_MS = 60 * 1000 };
 enum { MAX_OBJECTS = 1024, MAX_IN_FLIGHT = 512 };
 
 static void begin(struct xf_op *op);
@@ -341,6 +343,20 @@ enum xf_limit_how xf_op_how(const struct xf_s3_result *res)
     return res->status != 0 ? XF_LIMIT_OK : XF_LIMIT_NEUTRAL;
 }
 
+/* Has the side been out of reach for so long that the work is better given back? */
+static bool is_down_long(struct xf_op *op, const struct xf_s3_result *res)
+{
+    int64_t *since = &op->run->ej->down_since_ms[op->steps[op->state].side];
+    int64_t now = xf_loop_mono_ms(op->run->e->loop);
+
+    if (res->err.code != XF_E_UNREACHABLE) {
+        *since = res->status != 0 ? 0 : *since;
+        return false;
+    }
+    *since = *since == 0 ? now : *since;
+    return now - *since >= DOWN_UNFIT_MS;
+}
+
 void xf_op_reply(void *arg, const struct xf_s3_result *res)
 {
     struct xf_op *op = arg;
@@ -348,6 +364,7 @@ void xf_op_reply(void *arg, const struct xf_s3_result *res)
     const struct xf_step *step = &op->steps[op->state];
     enum xf_class cls = xf_code_class(res->err.code);
     bool is_down = res->err.code == XF_E_UNREACHABLE;
+    bool is_unfit = cls == XF_CLASS_LOCAL || is_down_long(op, res);
 
     op->req = NULL;
     (void)atomic_fetch_sub(&e->n_in_flight, 1); /* a count */
@@ -364,11 +381,11 @@ void xf_op_reply(void *arg, const struct xf_s3_result *res)
     }
     if (op->is_cancelled || res->err.code == XF_E_CANCELLED) {
         xf_op_end(op);
-    } else if (cls == XF_CLASS_SLOW_DOWN || (is_down && op->run->w != NULL)) {
-        begin(op); /* the limit says when; no try is spent */
-    } else if (cls == XF_CLASS_LOCAL && op->run->w != NULL) {
+    } else if (is_unfit && op->run->w != NULL) {
         xf_run_fail(op->run, XF_WORK_UNFIT, &res->err);
         xf_op_end(op);
+    } else if (cls == XF_CLASS_SLOW_DOWN || (is_down && op->run->w != NULL)) {
+        begin(op); /* the limit says when; no try is spent */
     } else if (cls == XF_CLASS_RETRY && (step->flags & XF_STEP_OWN_RETRY) == 0 &&
                xf_op_retry(op, op->state, res->retry_after_ms)) {
         XF_DEBUG("request.retried",

@@ -52,8 +52,9 @@ struct xf_ejob {
     struct xf_s3 *s3[XF_SIDE_N];
     struct xf_limit *limit[XF_SIDE_N];
     struct xf_rate *rate;
-    char *region[XF_SIDE_N]; /* learnt from a redirect; NULL: as the spec says */
-    struct xf_list parked;   /* ops that wait while the job is held */
+    char *region[XF_SIDE_N];          /* learnt from a redirect; NULL: as the spec says */
+    int64_t down_since_ms[XF_SIDE_N]; /* no connection since then; 0: an answer came */
+    struct xf_list parked;            /* ops that wait while the job is held */
     unsigned n_runs;
     bool is_held;
 };
