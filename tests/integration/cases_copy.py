@@ -319,7 +319,7 @@ def c016_the_same_bucket_by_another_name_is_refused():
         s3.put("box", "x/1", "1")
         lab.coordinator()
         local = Alias(s3, f"http://localhost:{s3.port}")
-        other = Alias(s3, f"http://127.0.0.2:{s3.port}")  # nothing but its objects tells that it is the same
+        other = Alias(s3, f"http://0.0.0.0:{s3.port}")  # nothing but its objects tells that it is the same
         for dst, more in ((local, ""), (local, "path_style = false\n"), (other, "")):
             refused(lab, lab.toml(s3, dst, "s3://box/x/", "s3://box/x/copy/", dst_more=more), 2, "overlap")
             refused(lab, lab.toml(s3, dst, "s3://box/x/", "s3://box/x/", dst_more=more), 2, "overlap")
