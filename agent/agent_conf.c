@@ -84,7 +84,7 @@ static const struct xf_conf_opt rows[] = {
      .offset = AT(pool_bytes),
      .min = 64 * MIB,
      .max = 64 * GIB,
-     .def = "128MiB",
+     .def = "96MiB",
      .help = "Memory for the bytes that go through the agent, all lanes together; at least 16 MiB "
              "a lane."},
     {.name = "limits.objects",
