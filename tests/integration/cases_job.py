@@ -191,8 +191,7 @@ def c087_a_stopped_coordinator_commits_and_goes_on_at_its_start():
             started = time.monotonic()
             code = b.coord.stop(20)
             took = time.monotonic() - started
-            # What has begun may take the grace of 10 s, then it is dropped.
-        check(code == 0 and took < 15, f"exit {code} after {took:.1f} s")
+            check(code == 0 and took < 10, f"exit {code} after {took:.1f} s")
             wal = [f for f in os.listdir(os.path.join(b.dir, "data")) if f.endswith("-wal")]
             left = sum(os.path.getsize(os.path.join(b.dir, "data", f)) for f in wal)
             check(left == 0, f"{left} bytes of WAL were left after a clean stop")
