@@ -326,23 +326,6 @@ void xf_op_go_with_buf(struct xf_op *op, size_t size, unsigned state)
     begin(op);
 }
 
-enum xf_limit_how xf_op_how(const struct xf_s3_result *res)
-{
-    switch (xf_code_class(res->err.code)) {
-    case XF_CLASS_SLOW_DOWN: return XF_LIMIT_THROTTLED;
-    case XF_CLASS_NONE:
-    case XF_CLASS_FATAL:
-    case XF_CLASS_RETRY:
-    case XF_CLASS_REPLAN:
-    case XF_CLASS_LOCAL:
-    case XF_CLASS_N: break;
-    }
-    if (res->err.code == XF_E_UNREACHABLE) {
-        return XF_LIMIT_DOWN;
-    }
-    return res->status != 0 ? XF_LIMIT_OK : XF_LIMIT_NEUTRAL;
-}
-
 /* Has the side been out of reach for so long that the work is better given back? */
 static bool is_down_long(struct xf_op *op, const struct xf_s3_result *res)
 {
