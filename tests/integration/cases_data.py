@@ -199,5 +199,19 @@ def c052_a_part_of_which_half_is_kept_is_found():
             b.same(f"c052{mode}/", mode)
 
 
+def c052_full_verification_finds_a_flipped_bit():
+    with Bench("c052v") as b:
+        for mode in MODES:
+            op = {"server": "CopyObject", "relay": "PutObject"}[mode]
+            part = {"server": "UploadPartCopy", "relay": "UploadPart"}[mode]
+            b.one.put("src", f"c052{mode}/small", size=4000, seed=7)
+            b.one.put("src", f"c052{mode}/big", size=11 * MIB, seed=8)
+            # Every answer says that all went well.
+            flip = {"bucket": "dst", "key_prefix": f"c052{mode}/", "count": 1, "action": {"corrupt": True}}
+            b.to(mode).faults(dict(flip, op=op), dict(flip, op=part))
+            b.work(f"c052{mode}/", mode, PARTS + '[verify]\nmode = "full"\n')
+            b.same(f"c052{mode}/", mode)
+
+
 if __name__ == "__main__":
     run(cases(globals()))
