@@ -45,12 +45,20 @@ static const struct xf_hub_events hub_events = {
     .on_gone = xf_agents_on_gone,
 };
 
+static void on_probe(void *arg, void *cookie, const struct xf_probe_result *res)
+{
+    struct xf_cprobe *p = cookie;
+
+    (void)arg; /* its owner knows the coordinator */
+    p->done(p, res);
+}
+
 static const struct xf_lister_events lister_events = {
     .on_page = xf_jobs_on_page,
     .on_done = xf_jobs_on_listed,
     .on_failed = xf_jobs_on_listing_failed,
     .on_wait = xf_jobs_on_listing_wait,
-    .on_probe = xf_submit_on_probe,
+    .on_probe = on_probe,
 };
 
 /* ---- start --------------------------------------------------------------------------------------
@@ -248,6 +256,7 @@ enum xf_code xf_coordinator_new(const struct xf_coordinator_opts *opts,
     xf_list_init(&c->agents);
     xf_list_init(&c->ended);
     xf_list_init(&c->submits);
+    xf_list_init(&c->watches);
     xf_map_init(&c->jobs_by_id);
     xf_map_init(&c->agents_by_id);
     xf_map_init(&c->ended_by_task);
@@ -309,6 +318,7 @@ void xf_coordinator_free(struct xf_coordinator *c)
     xf_lister_free(c->lister);
     xf_store_close(c->store);
     xf_items_fini(c);
+    xf_jobs_fini(c);
     xf_jobtab_fini(c);
     xf_roster_fini(c);
     xf_leases_fini(&c->leases);

@@ -55,7 +55,11 @@ struct xf_cjob {
     bool is_reading;
     bool is_acting; /* a step of its life is on the way to the store */
     bool is_retry_exhausted;
-    int64_t retry_at_ms;   /* 0: no retry pass is waited for */
+    int64_t retry_at_ms; /* 0: no retry pass is waited for */
+    uint64_t progress;   /* a sum that moves with the job */
+    int64_t progress_ms; /* when it last did */
+    int64_t asked_ms;    /* when the endpoints were last asked whether they are there */
+    bool is_asking;
     int64_t hold_until_ms; /* endpoint down at an agent: no lease before */
     int64_t no_fit_since_ms;
     bool is_listing_waiting;
@@ -107,6 +111,12 @@ struct xf_cended {
     struct xf_list link;
 };
 
+/* What a probe of the lister belongs to; first member of the owner's struct. */
+struct xf_cprobe {
+    struct xf_list link; /* the coordinator's probes */
+    void (*done)(struct xf_cprobe *p, const struct xf_probe_result *res);
+};
+
 enum xf_core_state { XF_CORE_OPENING, XF_CORE_READY, XF_CORE_STOPPING };
 
 struct xf_coordinator {
@@ -141,6 +151,7 @@ struct xf_coordinator {
     bool is_recovered;
     struct xf_err failed;   /* why it stops by itself; XF_OK: it was asked to */
     struct xf_list submits; /* struct submit of submit.c */
+    struct xf_list watches; /* struct watch of jobs.c: probes of jobs that stand still */
     struct xf_str *agent_tokens;
     size_t n_agent_tokens;
     struct xf_str *operator_tokens;

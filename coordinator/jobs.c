@@ -19,6 +19,7 @@
 
 enum {
     RETRY_LIMIT = 10000, /* failures moved into a retry pass in one transaction */
+    STILL_MS = 5000,     /* without progress the endpoints are asked, and again after */
     NO_FIT_MS = 60000    /* before a job says that nobody can work on it */
 };
 
@@ -343,6 +344,71 @@ static void watch_fitness(struct xf_coordinator *c, struct xf_cjob *j)
     }
 }
 
+/* A job that stands still: is an endpoint down? Agents wait for it and spend nothing; the reason is
+ * for people. */
+struct watch {
+    struct xf_cprobe probe; /* first */
+    struct xf_coordinator *c;
+    int64_t job;
+};
+
+static bool says_unreachable(const struct xf_cjob *j)
+{
+    return xf_str_starts(xf_buf_view(&j->wait_reason), XF_STR_LIT("endpoint_unreachable"));
+}
+
+static void on_asked(struct xf_cprobe *p, const struct xf_probe_result *res)
+{
+    struct watch *w = XF_CONTAINER_OF(p, struct watch, probe);
+    struct xf_cjob *j = xf_jobtab_get(w->c, w->job);
+
+    if (j != NULL) {
+        j->is_asking = false;
+        if (res->is_unreachable && !says_unreachable(j)) {
+            XF_WARN("job.waits", xf_f_c("job", j->public_id), xf_f_err(&res->err));
+            xf_jobtab_set_reason(j, "endpoint_unreachable", xf_str_c(res->err.msg));
+        } else if (!res->is_unreachable && says_unreachable(j) && !j->is_listing_waiting) {
+            xf_buf_reset(&j->wait_reason);
+        }
+    }
+    xf_list_remove(&w->probe.link);
+    xf_xfree(w);
+}
+
+void xf_jobs_fini(struct xf_coordinator *c)
+{
+    struct xf_list *node = NULL;
+
+    while ((node = xf_list_pop_front(&c->watches)) != NULL) {
+        xf_xfree(XF_CONTAINER_OF(node, struct watch, probe.link));
+    }
+}
+
+static void watch_progress(struct xf_coordinator *c, struct xf_cjob *j)
+{
+    const struct xf_job_counters *n = &j->row.n;
+    int64_t now = xf_loop_mono_ms(c->loop);
+    uint64_t progress = n->copied + n->skipped + n->failed + n->vanished + n->archived +
+                        n->bytes_copied + n->bytes_through + n->keys_returned;
+
+    if (progress != j->progress || j->row.state != XF_JOB_RUNNING || j->row.tasks_leased == 0) {
+        if (progress != j->progress && says_unreachable(j) && !j->is_listing_waiting) {
+            xf_buf_reset(&j->wait_reason);
+        }
+        j->progress = progress;
+        j->progress_ms = now;
+    } else if (now - j->progress_ms >= STILL_MS && now - j->asked_ms >= STILL_MS && !j->is_asking) {
+        struct watch *w = xf_xcalloc(1, sizeof(*w));
+        w->c = c;
+        w->job = j->row.id;
+        w->probe.done = on_asked;
+        xf_list_push_back(&c->watches, &w->probe.link);
+        j->asked_ms = now;
+        j->is_asking = true;
+        xf_lister_probe(c->lister, xf_buf_view(&j->toml), &w->probe);
+    }
+}
+
 static void on_read(struct xf_store_op *op)
 {
     struct xf_coordinator *c = op->arg;
@@ -361,6 +427,7 @@ static void on_read(struct xf_store_op *op)
     xf_jobtab_sample(c, j);
     xf_cmetrics_job(c->metrics, &j->row);
     watch_fitness(c, j);
+    watch_progress(c, j);
     act(c, j);
     if (!had_ready) {
         xf_core_kick(c);

@@ -9,6 +9,7 @@
 /** Read what the store has that is not ended, load what is new, list open shards. The first time
  * the leases that were out when the last coordinator ended are taken over too. */
 void xf_jobs_sync(struct xf_coordinator *c);
+void xf_jobs_fini(struct xf_coordinator *c);
 void xf_jobs_tick(struct xf_coordinator *c);
 /** The row was changed by an operator: tell agents and lister. */
 void xf_jobs_changed(struct xf_coordinator *c, struct xf_cjob *j);

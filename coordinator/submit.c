@@ -15,7 +15,7 @@
 enum { ID_LEN = 10 };
 
 struct submit {
-    struct xf_list link;
+    struct xf_cprobe probe; /* first */
     struct xf_coordinator *c;
     struct xf_hub_req *req;
     char *key;
@@ -28,7 +28,7 @@ struct submit {
 
 static void submit_free(struct submit *s)
 {
-    xf_list_remove(&s->link);
+    xf_list_remove(&s->probe.link);
     xf_xfree(s->key);
     xf_buf_fini(&s->toml);
     xf_job_spec_free(s->spec);
@@ -121,11 +121,10 @@ static enum xf_code refusal_code(const struct xf_probe_result *res)
     return xf_code_exit(res->err.code) == 2 ? res->err.code : XF_E_CONFIG;
 }
 
-void xf_submit_on_probe(void *arg, void *cookie, const struct xf_probe_result *res)
+static void on_probed(struct xf_cprobe *p, const struct xf_probe_result *res)
 {
-    struct submit *s = cookie;
+    struct submit *s = XF_CONTAINER_OF(p, struct submit, probe);
 
-    (void)arg; /* the submit knows its coordinator */
     if (res->err.code != XF_OK) {
         refuse(s, refusal_code(res), res->err.msg);
         return;
@@ -149,7 +148,8 @@ void xf_submit(struct xf_coordinator *c, const struct xf_msg_submit *m, struct x
     s->dry_run = m->dry_run;
     xf_buf_init(&s->toml, 0);
     xf_buf_put(&s->toml, m->toml);
-    xf_list_push_back(&c->submits, &s->link);
+    s->probe.done = on_probed;
+    xf_list_push_back(&c->submits, &s->probe.link);
     enum xf_code rc = xf_job_spec_parse(m->toml, XF_STR_LIT("migrate.toml"), &s->spec, &err);
     if (rc == XF_OK) {
         rc = xf_probe_overlap(s->spec, false, &err);
@@ -158,12 +158,13 @@ void xf_submit(struct xf_coordinator *c, const struct xf_msg_submit *m, struct x
         refuse(s, rc, err.msg);
         return;
     }
-    xf_lister_probe(c->lister, xf_buf_view(&s->toml), s);
+    xf_lister_probe(c->lister, xf_buf_view(&s->toml), &s->probe);
 }
 
 void xf_submit_fini(struct xf_coordinator *c)
 {
     XF_LIST_FOREACH (node, &c->submits) {
-        refuse(XF_CONTAINER_OF(node, struct submit, link), XF_E_BUSY, "the coordinator stops");
+        refuse(
+            XF_CONTAINER_OF(node, struct submit, probe.link), XF_E_BUSY, "the coordinator stops");
     }
 }

@@ -8,8 +8,6 @@
 
 /** Answers the request now or after the probes. */
 void xf_submit(struct xf_coordinator *c, const struct xf_msg_submit *m, struct xf_hub_req *r);
-/** From the lister; cookie: a submit. */
-void xf_submit_on_probe(void *arg, void *cookie, const struct xf_probe_result *res);
 /** At the stop: what is under way is refused. */
 void xf_submit_fini(struct xf_coordinator *c);
 

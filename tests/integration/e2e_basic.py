@@ -7,7 +7,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
-from lab import MIB, Bench, cases, check, invariant_1, run, wait_for  # noqa: E402
+from lab import MIB, Bench, Lab, cases, check, invariant_1, run, wait_for  # noqa: E402
 
 PARTS = '[copy]\npart_size = "8MiB"\nmultipart_threshold = "8MiB"\n'
 
@@ -101,6 +101,22 @@ def test_a_drained_agent_ends_its_work_and_gets_no_more():
         check(rows()["a0"]["leases"] == 0, "a drained agent was given work")
         check(b.ctl("agents", "undrain", "a0")[0] == 0 and rows()["a0"]["state"] == "up", json.dumps(rows()))
         b.same("drain/")
+
+
+def test_an_endpoint_that_is_down_is_told_and_costs_no_attempt():
+    with Lab("down") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:1000:1KiB:flat", "--bucket", "dst", "--latency", "copy=20")
+        lab.coordinator()
+        lab.agent("a1")
+        job = lab.submit(lab.toml(s3, s3, "s3://src/", "s3://dst/", "[limits]\nin_flight = 8\n[retry]\nattempts = 1\n"))
+        wait_for("copies", lambda: lab.status(job)["objects"]["copied"] > 20, 30)
+        s3.kill()
+        wait_for("a reason", lambda: "endpoint_unreachable" in (lab.status(job)["reason"] or ""), 30)
+        check(lab.status(job)["objects"]["failed"] == 0, "an endpoint that is down made objects fail")
+        s3.argv = [f"127.0.0.1:{s3.port}" if a == "127.0.0.1:0" else a for a in s3.argv]
+        s3.start()
+        st = lab.wait_job(job, 90, tick=invariant_1)
+        check(st["state"] == "completed" and st["objects"]["copied"] == 1000 and not st["reason"], json.dumps(st))
 
 
 if __name__ == "__main__":
