@@ -24,6 +24,7 @@ enum {
     PARK_MS = 3000,     /* a lease request waits for work at most so long */
     IDLE_WAIT_MS = 200, /* then the agent asks again after this */
     UNWELL_WAIT_MS = 1000,
+    CLOCK_SLACK_MS = 2000,  /* between our clock and the service's */
     PREFER_OTHER_MS = 3000, /* a retry pass is kept for others so long */
     UNFIT_MS = 30000        /* a refused agent is offered the job again after */
 };
@@ -280,6 +281,12 @@ void xf_agents_on_gone(void *arg, struct xf_hub_session *s, enum xf_hub_gone why
     }
 }
 
+/* No object that this job wrote is older. Last-Modified counts in seconds, and by another clock. */
+static int64_t began_ms(const struct xf_cjob *j)
+{
+    return j->row.created_ms / 1000 * 1000 - CLOCK_SLACK_MS;
+}
+
 void xf_agents_on_job(void *arg,
                       struct xf_hub_session *s,
                       const struct xf_msg_job *m,
@@ -298,7 +305,7 @@ void xf_agents_on_job(void *arg,
                                            .spec = xf_buf_view(&j->toml),
                                            .orders = &order,
                                            .n_orders = 1,
-                                           .started_ms = j->row.started_ms};
+                                           .started_ms = began_ms(j)};
     xf_hub_reply(r, &reply);
 }
 
