@@ -4,7 +4,7 @@
 
 #include "agent/engine_types.h"
 
-/* ---- engine.c ---- */
+/* ---- engine_op.c ---- */
 
 /** A new op of the run, in no state yet. */
 struct xf_op *xf_op_new(struct xf_run *run, const struct xf_step *steps, unsigned n_steps);
@@ -20,6 +20,18 @@ void xf_op_on_timer(struct xf_timer *t);
 void xf_op_go_with_buf(struct xf_op *op, size_t size, unsigned state);
 /** The op is over; frees it. */
 void xf_op_end(struct xf_op *op);
+/** What an answer says about load. */
+enum xf_limit_how xf_op_how(const struct xf_s3_result *res);
+/** Give the op's permit of that side back early. */
+void xf_op_give(struct xf_op *op, enum xf_side side, enum xf_limit_how how, int64_t retry_after_ms);
+/** Go on where it stands: from a hold, a timer, a line. */
+void xf_op_begin(struct xf_op *op);
+/** End the ops of a run that its stop or failure asks to end now. */
+void xf_run_cancel_ops(struct xf_run *run);
+bool xf_engine_is_past_fence(const struct xf_engine *e);
+
+/* ---- engine.c ---- */
+bool xf_run_is_stopped(const struct xf_run *run); /* no new request */
 /** The whole run ends like this (once): the first call wins, everything else of it is cancelled. */
 void xf_run_fail(struct xf_run *run, enum xf_work_how how, const struct xf_err *err);
 /** Uploads: keep the object's outcome for the end. Strings are copied. */
@@ -28,10 +40,6 @@ void xf_run_set_result(struct xf_run *run, const struct xf_result *r);
 void xf_engine_pump(struct xf_engine *e);
 /** Told once a job and fact. */
 void xf_engine_note(struct xf_run *run, enum xf_work_fact fact, const char *code, const char *text);
-/** What an answer says about load. */
-enum xf_limit_how xf_op_how(const struct xf_s3_result *res);
-/** Give the op's permit of that side back early. */
-void xf_op_give(struct xf_op *op, enum xf_side side, enum xf_limit_how how, int64_t retry_after_ms);
 
 /* ---- engine_job.c ---- */
 /** The job on this engine: *out is always set; on an error it has no clients. */
@@ -152,18 +160,6 @@ struct xf_s3_req *xf_stream_start(const struct xf_stream_opts *o);
 void xf_stream_cancel(struct xf_stream *s);
 void xf_stream_free(struct xf_stream *s);
 #define XF_STREAM_RING ((size_t)1 << 20)
-
-/* ---- engine_scan.c: what is there already, over a batch's key range ---- */
-void xf_scan_begin(struct xf_run *run); /* sets run->scan when the job wants it */
-void xf_scan_free(struct xf_scan *s);
-/** Is the answer for this object known? The run is pumped when more are. */
-bool xf_scan_is_ready(const struct xf_scan *s, uint32_t idx);
-enum xf_scan_answer {
-    XF_SCAN_ABSENT,
-    XF_SCAN_THERE, /* *out is set; its etag lives until the scan is freed */
-    XF_SCAN_ASK    /* HEAD it */
-};
-enum xf_scan_answer xf_scan_ask(const struct xf_scan *s, uint32_t idx, struct xf_verify_side *out);
 
 /* ---- engine_parts.c, engine_open.c, engine_close.c, engine_probe.c ---- */
 void xf_parts_begin(struct xf_run *run, uint32_t part_no);

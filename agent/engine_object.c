@@ -12,6 +12,7 @@
  */
 #include "agent/engine_int.h"
 #include "agent/engine_read.h"
+#include "agent/engine_scan.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"

@@ -6,6 +6,8 @@
  * start-after excludes it. When pages bring little (the destination is much denser than the batch),
  * or the listing is refused or out of order, the rest is asked by HEAD.
  */
+#include "agent/engine_scan.h"
+
 #include "agent/engine_int.h"
 #include "common/base/arena.h"
 #include "common/base/log.h"

@@ -1,0 +1,352 @@
+/*
+ * engine_op.c - one op: permits, bytes, buffers, tries, its end.
+ *
+ *   begin -> [parked] -> [bytes] -> permit(s) -> launch -> reply -> done -> next step, or end
+ *                ^                                          |
+ *                +-------- wait (retry, throttled) <--------+
+ *
+ * Invariants:
+ * 1. An op has at most one of: a request, a timer, a place in a line. With none it is inside a
+ *    function of the engine.
+ * 2. An op is freed only by xf_op_end(), with no request in flight; nobody touches it after a call
+ *    that may end it (xf_op_go, xf_op_go_with_buf, a step's done).
+ * 3. A write starts only before the fence, by the clock read at that moment.
+ */
+#include "agent/engine_int.h"
+#include "common/base/hash.h"
+#include "common/base/log.h"
+#include "common/base/retry.h"
+
+/* An endpoint that this host has not reached for so long may be reached by another. */
+enum { DOWN_UNFIT_MS = 60 * 1000 };
+
+void xf_op_on_timer(struct xf_timer *t)
+{
+    xf_op_begin(t->arg);
+}
+
+static void on_permit(struct xf_limit_want *want);
+static void on_rate(struct xf_rate_want *want);
+static void on_buf(struct xf_pool_want *want, struct xf_pool_buf buf);
+
+struct xf_op *xf_op_new(struct xf_run *run, const struct xf_step *steps, unsigned n_steps)
+{
+    struct xf_op *op = xf_xcalloc(1, sizeof(*op));
+
+    op->run = run;
+    op->steps = steps;
+    op->n_steps = n_steps;
+    op->state = n_steps;
+    op->timer = (struct xf_timer){.cb = xf_op_on_timer, .arg = op};
+    op->want = (struct xf_limit_want){.go = on_permit, .arg = op};
+    op->rate_want = (struct xf_rate_want){.go = on_rate, .arg = op};
+    op->pool_want = (struct xf_pool_want){.ready = on_buf, .arg = op};
+    xf_buf_init(&op->dst_key, 0);
+    xf_list_push_back(&run->ops, &op->node);
+    run->n_ops++;
+    run->e->n_ops++;
+    return op;
+}
+
+void xf_op_give(struct xf_op *op, enum xf_side side, enum xf_limit_how how, int64_t retry_after_ms)
+{
+    if (op->has_permit[side]) {
+        op->has_permit[side] = false;
+        xf_limit_give(op->run->ej->limit[side], how, op->asked_ms, retry_after_ms);
+    }
+}
+
+void xf_op_end(struct xf_op *op)
+{
+    struct xf_run *run = op->run;
+    struct xf_engine *e = run->e;
+
+    XF_ASSERT(op->req == NULL);
+    xf_timer_stop(e->loop, &op->timer);
+    xf_limit_forget(run->ej->limit[op->want_side], &op->want);
+    xf_rate_forget(run->ej->rate, &op->rate_want);
+    for (int side = 0; side < XF_SIDE_N; side++) {
+        xf_op_give(op, (enum xf_side)side, XF_LIMIT_NEUTRAL, -1);
+    }
+    xf_pool_forget(e->pool, &op->pool_want);
+    xf_pool_put(e->pool, &op->buf);
+    xf_stream_free(op->stream);
+    xf_list_remove(&op->parked);
+    xf_list_remove(&op->node);
+    xf_s3_attrs_free(op->attrs);
+    xf_hash_free(op->hash);
+    xf_buf_fini(&op->dst_key);
+    xf_buf_fini(&op->tags);
+    xf_buf_fini(&op->upload_id);
+    xf_buf_fini(&op->marker);
+    xf_buf_fini(&op->marker_id);
+    run->n_ops--;
+    e->n_ops--;
+    xf_xfree(op);
+    xf_engine_pump(e);
+}
+
+static void cancel_op(struct xf_op *op)
+{
+    if (op->is_cancelled) {
+        return;
+    }
+    op->is_cancelled = true;
+    if (op->stream != NULL && op->req != NULL) {
+        xf_stream_cancel(op->stream);
+    } else if (op->req != NULL) {
+        xf_s3_cancel(op->req);
+    } else {
+        xf_op_end(op);
+    }
+}
+
+static bool is_to_end(const struct xf_run *run, const struct xf_op *op)
+{
+    if (run->is_failed || run->stop == XF_STOP_HARD) {
+        return true;
+    }
+    /* Softly: what only waits for its first request has not begun. */
+    return op->req == NULL && (run->stop == XF_STOP_FIRM || !op->want.has_begun);
+}
+
+/* The ops of a run that end now; restarts at the front, since ending one may end others. */
+void xf_run_cancel_ops(struct xf_run *run)
+{
+    bool found = true;
+
+    while (found) {
+        found = false;
+        XF_LIST_FOREACH (node, &run->ops) {
+            struct xf_op *op = XF_CONTAINER_OF(node, struct xf_op, node);
+            if (!op->is_cancelled && is_to_end(run, op)) {
+                found = true;
+                cancel_op(op);
+                break;
+            }
+        }
+    }
+}
+
+bool xf_engine_is_past_fence(const struct xf_engine *e)
+{
+    return xf_clock_mono_ms(e->clock) >= atomic_load(&e->fence_ms);
+}
+
+static void launch(struct xf_op *op)
+{
+    struct xf_engine *e = op->run->e;
+    const struct xf_step *step = &op->steps[op->state];
+    unsigned copies = step->flags & (XF_STEP_COPY | XF_STEP_PART_COPY);
+
+    if (copies != 0 && !xf_op_may_copy(op, copies == XF_STEP_PART_COPY)) {
+        for (int side = 0; side < XF_SIDE_N; side++) {
+            xf_op_give(op, (enum xf_side)side, XF_LIMIT_NEUTRAL, -1);
+        }
+        op->choose(op);
+        return;
+    }
+    if ((step->flags & XF_STEP_WRITE) != 0 && xf_engine_is_past_fence(e)) {
+        XF_WARN("lease.expired", xf_f_c("step", step->name));
+        xf_op_end(op); /* the next turn stops the rest */
+        return;
+    }
+    op->asked_ms = xf_loop_mono_ms(e->loop);
+    op->want.has_begun = true;
+    if ((step->flags & XF_STEP_WRITE) != 0 && op->first_write_ms == 0) {
+        op->first_write_ms = op->asked_ms;
+    }
+    (void)atomic_fetch_add(&e->n_in_flight, 1); /* the old count tells nothing */
+    op->req = step->start(op);
+    XF_ASSERT(op->req != NULL);
+}
+
+/* Destination first, so that ops which need both never wait for each other in a circle. */
+static void acquire(struct xf_op *op)
+{
+    const struct xf_step *step = &op->steps[op->state];
+    static const enum xf_side order[XF_SIDE_N] = {XF_DST, XF_SRC};
+
+    for (int i = 0; i < XF_SIDE_N; i++) {
+        enum xf_side side = order[i];
+        struct xf_limit *limit = op->run->ej->limit[side];
+        if (((step->flags & XF_STEP_BOTH) == 0 && side != step->side) || op->has_permit[side]) {
+            continue;
+        }
+        if (!xf_limit_take(limit)) {
+            op->want_side = side;
+            xf_limit_wait(limit, &op->want);
+            return;
+        }
+        op->has_permit[side] = true;
+    }
+    launch(op);
+}
+
+static void on_permit(struct xf_limit_want *want)
+{
+    struct xf_op *op = want->arg;
+
+    op->has_permit[op->want_side] = true;
+    op->asked_ms = xf_loop_mono_ms(op->run->e->loop);
+    if (op->run->ej->is_held || xf_run_is_stopped(op->run)) {
+        for (int side = 0; side < XF_SIDE_N; side++) {
+            xf_op_give(op, (enum xf_side)side, XF_LIMIT_NEUTRAL, -1);
+        }
+        xf_op_begin(op);
+        return;
+    }
+    acquire(op);
+}
+
+/* The bytes that the step lets through are taken from the job's share; false: it waits for them. */
+static bool take_rate(struct xf_op *op)
+{
+    struct xf_ejob *ej = op->run->ej;
+
+    if (op->has_rate || (op->steps[op->state].flags & XF_STEP_BULK) == 0) {
+        return true;
+    }
+    xf_rate_set(ej->rate, atomic_load(&ej->job->lane_bandwidth));
+    op->rate_want.bytes = op->len != 0 ? op->len : op->size;
+    op->has_rate = xf_rate_take(ej->rate, op->rate_want.bytes);
+    if (!op->has_rate) {
+        xf_rate_wait(ej->rate, &op->rate_want);
+    }
+    return op->has_rate;
+}
+
+static void on_rate(struct xf_rate_want *want)
+{
+    struct xf_op *op = want->arg;
+
+    op->has_rate = true;
+    xf_op_begin(op);
+}
+
+void xf_op_begin(struct xf_op *op)
+{
+    if (xf_run_is_stopped(op->run) || op->is_cancelled) {
+        xf_op_end(op);
+    } else if (op->run->ej->is_held) {
+        xf_list_push_back(&op->run->ej->parked, &op->parked);
+    } else if (take_rate(op)) {
+        acquire(op);
+    }
+}
+
+static void move(struct xf_op *op, unsigned state)
+{
+    XF_ASSERT(state < op->n_steps);
+    XF_ASSERT(op->state == op->n_steps || op->state == state ||
+              (op->steps[op->state].to & XF_TO(state)) != 0);
+    XF_ASSERT(op->req == NULL);
+    op->state = state;
+}
+
+void xf_op_go(struct xf_op *op, unsigned state)
+{
+    move(op, state);
+    xf_op_begin(op);
+}
+
+bool xf_op_retry(struct xf_op *op, unsigned state, int64_t retry_after_ms)
+{
+    struct xf_engine *e = op->run->e;
+
+    if (op->tries + 1 >= XF_ENGINE_TRIES) {
+        return false;
+    }
+    int64_t wait = xf_retry_wait_ms(
+        XF_CLASS_RETRY, op->tries, retry_after_ms > 0 ? retry_after_ms : 0, &e->rng);
+    op->tries++;
+    if (op->tries > op->run->tries) {
+        op->run->tries = op->tries;
+    }
+    (void)atomic_fetch_add(&e->n_retries, 1); /* a count */
+    move(op, state);
+    if (xf_run_is_stopped(op->run) || op->is_cancelled) {
+        xf_op_end(op);
+    } else {
+        xf_timer_in(e->loop, &op->timer, wait);
+    }
+    return true;
+}
+
+static void on_buf(struct xf_pool_want *want, struct xf_pool_buf buf)
+{
+    struct xf_op *op = want->arg;
+
+    op->buf = buf;
+    xf_op_begin(op);
+}
+
+void xf_op_go_with_buf(struct xf_op *op, size_t size, unsigned state)
+{
+    struct xf_pool *pool = op->run->e->pool;
+
+    move(op, state);
+    if (op->buf.ptr != NULL && op->buf.size < size) {
+        xf_pool_put(pool, &op->buf);
+    }
+    if (op->buf.ptr == NULL && size > 0 && !xf_pool_get(pool, size, &op->buf)) {
+        op->pool_want.size = size;
+        xf_pool_wait(pool, &op->pool_want);
+        return;
+    }
+    xf_op_begin(op);
+}
+
+/* Has the side been out of reach for so long that the work is better given back? */
+static bool is_down_long(struct xf_op *op, const struct xf_s3_result *res)
+{
+    int64_t *since = &op->run->ej->down_since_ms[op->steps[op->state].side];
+    int64_t now = xf_loop_mono_ms(op->run->e->loop);
+
+    if (res->err.code != XF_E_UNREACHABLE) {
+        *since = res->status != 0 ? 0 : *since;
+        return false;
+    }
+    *since = *since == 0 ? now : *since;
+    return now - *since >= DOWN_UNFIT_MS;
+}
+
+void xf_op_reply(void *arg, const struct xf_s3_result *res)
+{
+    struct xf_op *op = arg;
+    struct xf_engine *e = op->run->e;
+    const struct xf_step *step = &op->steps[op->state];
+    enum xf_class cls = xf_code_class(res->err.code);
+    bool is_down = res->err.code == XF_E_UNREACHABLE;
+    bool is_unfit = cls == XF_CLASS_LOCAL || is_down_long(op, res);
+
+    op->req = NULL;
+    (void)atomic_fetch_sub(&e->n_in_flight, 1); /* a count */
+    if (cls == XF_CLASS_SLOW_DOWN) {
+        (void)atomic_fetch_add(&e->n_throttled, 1);
+        op->want.has_begun = false; /* the others first: perhaps only this one is refused */
+    }
+    op->has_rate = op->has_rate && (cls == XF_CLASS_SLOW_DOWN || is_down); /* nothing came */
+    op->maybe_done = op->maybe_done || res->maybe_done;
+    xf_op_give(op, step->side, xf_op_how(res), res->retry_after_ms);
+    for (int side = 0; side < XF_SIDE_N; side++) { /* the other one of a pair */
+        xf_op_give(
+            op, (enum xf_side)side, cls == XF_CLASS_NONE ? XF_LIMIT_OK : XF_LIMIT_NEUTRAL, -1);
+    }
+    if (op->is_cancelled || res->err.code == XF_E_CANCELLED) {
+        xf_op_end(op);
+    } else if (is_unfit && op->run->w != NULL) {
+        xf_run_fail(op->run, XF_WORK_UNFIT, &res->err);
+        xf_op_end(op);
+    } else if (cls == XF_CLASS_SLOW_DOWN || (is_down && op->run->w != NULL)) {
+        xf_op_begin(op); /* the limit says when; no try is spent */
+    } else if (cls == XF_CLASS_RETRY && (step->flags & XF_STEP_OWN_RETRY) == 0 &&
+               xf_op_retry(op, op->state, res->retry_after_ms)) {
+        XF_DEBUG("request.retried",
+                 xf_f_c("step", step->name),
+                 xf_f_code(res->err.code),
+                 xf_f_err(&res->err));
+    } else {
+        step->done(op, res);
+    }
+}
