@@ -63,6 +63,9 @@ static enum xf_code split(struct xf_work *w, struct xf_task *t, enum xf_how how,
     for (uint32_t i = 0; i < m.n; i++) {
         if (guard.at[i].outcome == XF_OUTCOME_PENDING) {
             m.objects[i].attempts += guard.at[i].attempts;
+            if (m.objects[i].attempts == 0) {
+                m.objects[i].attempts = 1; /* those that died may have written it: it is ours */
+            }
             idx[n++] = i;
         }
     }
