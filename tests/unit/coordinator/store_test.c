@@ -489,6 +489,26 @@ static void progress_forgives_deaths(void **state)
     assert_int_equal(kit_finish(k, job, XF_JOB_COMPLETED), XF_OK); /* its last `done` was lost */
 }
 
+/* So that what a dead agent wrote is not taken for somebody else's. */
+static void objects_of_a_split_batch_count_as_tried(void **state)
+{
+    struct kit *k = *state;
+    struct xf_err err;
+    int64_t job = listed_job(k, 4, 0);
+
+    for (int i = 0; i < 5; i++) {
+        struct held h = kit_lease_one(k, job, 'a', XF_TASK_BATCH);
+        assert_int_equal(kit_give_back(k, &h, XF_HOW_LOST), XF_OK);
+    }
+    assert_true(k->last.out.give_back.split);
+    kit_must(k, kit_lease_op(job, 'b', XF_TASK_BIT(XF_TASK_BATCH), 1));
+    assert_int_equal(k->last.out.lease.n_tasks, 1);
+    XF_AUTO_MANIFEST m = {0};
+    assert_int_equal(xf_manifest_decode(k->last.out.lease.tasks[0].manifest, &m, &err), XF_OK);
+    assert_int_equal(m.n, 2);
+    assert_int_equal(m.objects[0].attempts, 1);
+}
+
 static void a_late_report_on_a_split_batch_checks_its_halves(void **state)
 {
     struct kit *k = *state;
@@ -738,6 +758,7 @@ int main(void)
         T(only_the_newest_notices_are_kept),
         T(a_batch_that_kills_agents_is_split_down_to_the_object),
         T(progress_forgives_deaths),
+        T(objects_of_a_split_batch_count_as_tried),
         T(a_late_report_on_a_split_batch_checks_its_halves),
         T(failures_are_tried_again_in_a_pass_of_their_own),
         T(c080_an_operator_reopens_a_job_that_ended_with_failures),
