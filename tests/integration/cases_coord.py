@@ -37,6 +37,9 @@ def c089_every_request_sent_twice_changes_nothing():
         check(writes["extra_writes"] == 0, f"copied twice: {writes}")
         check(b.one.count("UploadPartCopy") == 21 and b.one.count("CreateMultipartUpload") == 3, "parts were sent twice")
         b.same("c089/")
+        check(not b.show(job)["attempts"], f"work that was leased to nobody: {json.dumps(b.show(job)['attempts'])}")
+        expired = [m for m in b.http("metrics").splitlines() if m.startswith("xfer_lease_expired_total")]
+        check(all(float(m.split()[-1]) == 0 for m in expired) and expired, f"leases that nobody knew of: {expired}")
         for a in b.agents:
             check(a.stop() == 0, f"{a.name} did not stop cleanly")
         proxy.close()
@@ -96,6 +99,8 @@ def cut_off(mode):
         wait_for("a to be quiet", lambda: s.admin("counters")["in_flight"] <= 1, 12)
         quiet = time.monotonic() - cut_at
         n_quiet = s.count(op)
+        print(f"quiet after {quiet:.1f} s, {n_quiet} copies")
+        check(n_quiet < n, "a had ended before its lease did")
         check(quiet < 5.5, f"a wrote on for {quiet:.1f} s after its last word, with leases of 5 s")
         b.agents.append(b.agent("b"))
         st = b.ended(job, timeout=90, tick=lambda st: None)
