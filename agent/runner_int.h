@@ -65,7 +65,7 @@ struct xf_rtask {
     uint32_t n_parts;
     uint32_t cap_parts;
     bool has_begun;         /* a lane had it: requests may have been sent */
-    bool is_dropped;        /* not ours any more: say nothing, go when the lane is done with it */
+    bool is_dropped;        /* not ours any more: goes when the lane is done with it */
     bool is_stopping;       /* asked to stop: with `how` */
     enum xf_how how;        /* of the give-back */
     enum xf_item_kind last; /* when ended: its item */

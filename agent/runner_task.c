@@ -6,7 +6,7 @@
  *    it carried FRESH again. The coordinator merges repeats without harm.
  * 2. The last item of a task (done, opened, give back, failed) is sent only when its lane has given
  *    the work back, so nothing of it is written afterwards.
- * 3. A dropped task says nothing any more.
+ * 3. A dropped task reports no outcome; a batch that had begun is told as late, once it stopped.
  */
 #include "agent/runner_int.h"
 #include "common/base/log.h"

@@ -65,7 +65,8 @@ enum xf_item_kind {
     XF_ITEM_N
 };
 
-/* How an attempt at a task ended. Messages carry DRAINED, UNFIT, FAILED and STOPPED; stored too. */
+/* How an attempt at a task ended. Messages carry DRAINED, EXPIRED, UNFIT,
+ * FAILED and STOPPED; stored too. */
 enum xf_how {
     XF_HOW_RUNNING = 0,
     XF_HOW_DONE,
@@ -86,7 +87,8 @@ enum xf_order_kind {
     XF_ORDER_CANCEL,  /* stop the job's requests, give its leases back as stopped */
     XF_ORDER_DRAIN,   /* take no new task; give back what is not started */
     XF_ORDER_UNDRAIN,
-    XF_ORDER_DROP_TASK, /* one task is no longer yours: stop it, report nothing */
+    XF_ORDER_DROP_TASK, /* one task is no longer yours: stop it; when a batch had begun, give it
+                         * back as expired, which is how its late writes are looked at again */
     XF_ORDER_N
 };
 

@@ -43,7 +43,7 @@
     F(u32, kind,        3, REQUIRED, XF_ITEM_N - 1,       "0 checkpoint, 1 done, 2 opened, 3 give_back, 4 failed") \
     F(bin, result,      4, OPTIONAL, XF_RESULT_BYTES_MAX, "delta of the result") \
     L(part, parts,      5, OPTIONAL, XF_TASK_PARTS_MAX,   "parts tasks: finished since the last item") \
-    F(u32, how,         6, OPTIONAL, XF_HOW_N - 1,        "give_back: 2 drained, 5 unfit, 6 failed, 8 stopped") \
+    F(u32, how,         6, OPTIONAL, XF_HOW_N - 1,        "give_back: 2 drained, 4 expired, 5 unfit, 6 failed, 8 stopped") \
     F(u32, code,        7, OPTIONAL, XF_CODE_N - 1,       "give_back, failed: why") \
     F(u32, http_status, 8, OPTIONAL, 999,                 "failed: of the answer") \
     F(str, s3_code,     9, OPTIONAL, XF_S3_CODE_MAX,      "failed: as \"AccessDenied\"") \
