@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
-from lab import BIN, Lab, cases, check, run, same, wait_for  # noqa: E402
+from lab import BIN, ENDS, Lab, cases, check, run, same, wait_for  # noqa: E402
 
 
 def refused(lab, args, code, *texts, env=None):
@@ -144,7 +144,7 @@ def full_disk(config, words):
             wait_for("a word about the disk", lambda: any(w in c.tail(20000) for w in words), 60)
             check(c.alive(), "the coordinator died of a full disk")
             st = lab.status(job)
-            check(st and st["state"] == "running" and not st["listing"]["complete"], json.dumps(st))
+            check(st and st["state"] not in ENDS and not st["listing"]["complete"], json.dumps(st))
             subprocess.run(["mount", "-o", "remount,size=300m", data], check=True)
             lab.agent("a1")
             st = lab.wait_job(job, 120)
