@@ -118,13 +118,6 @@ static void source_done(struct xf_op *op, const struct xf_s3_result *res)
     }
 }
 
-static bool is_if_absent(const struct xf_op *op)
-{
-    int exists = xf_op_spec(op)->if_exists;
-
-    return exists == XF_JOB_EXISTS_SKIP || exists == XF_JOB_EXISTS_FAIL;
-}
-
 static struct xf_s3_req *complete_start(struct xf_op *op)
 {
     const struct xf_work *w = op->run->w;
@@ -142,7 +135,7 @@ static struct xf_s3_req *complete_start(struct xf_op *op)
         .parts = parts,
         .n_parts = w->n_parts,
         .object_size = op->size,
-        .if_absent = is_if_absent(op),
+        .if_absent = xf_op_is_if_absent(op),
     };
     return xf_s3_complete(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
 }
@@ -194,7 +187,7 @@ static void proved(struct xf_op *op)
     bool is_seen = op->as_expected && all_seen(op->run->w);
     enum xf_level level = is_same || is_seen ? XF_LEVEL_ETAG : XF_LEVEL_SIZE;
 
-    if (!is_same && !op->has_asked_again && !is_if_absent(op)) {
+    if (!is_same && !op->has_asked_again && !xf_op_is_if_absent(op)) {
         op->has_asked_again = true;
         xf_op_go(op, CLOSE_AGAIN);
         return;

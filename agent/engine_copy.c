@@ -12,13 +12,6 @@
 
 static const struct xf_s3_attrs no_attrs;
 
-static bool is_if_absent(const struct xf_op *op)
-{
-    int exists = xf_op_spec(op)->if_exists;
-
-    return exists == XF_JOB_EXISTS_SKIP || exists == XF_JOB_EXISTS_FAIL;
-}
-
 struct xf_s3_req *xf_copy_start(struct xf_op *op)
 {
     const struct xf_job_spec *spec = xf_op_spec(op);
@@ -32,7 +25,7 @@ struct xf_s3_req *xf_copy_start(struct xf_op *op)
         .storage_class = xf_op_class(op),
         .website_redirect =
             op->attrs != NULL && spec->metadata ? op->attrs->website_redirect : XF_STR_EMPTY,
-        .if_absent = is_if_absent(op),
+        .if_absent = xf_op_is_if_absent(op),
     };
     op->copy_unknown = false;
     return xf_s3_copy(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
@@ -84,6 +77,7 @@ static void copy_denied(struct xf_op *op, const struct xf_s3_result *res)
 
 static void copy_worked(struct xf_op *op, const struct xf_s3_result *res)
 {
+    op->has_stored = true;
     xf_op_keep_etag(op->dst_etag, res->etag);
     if (op->no_tags) {
         op->flags |= XF_RESULT_TAGS_DROPPED;

@@ -91,6 +91,7 @@ enum xf_small {
     XF_SMALL_PUT,
     XF_SMALL_STREAM,
     XF_SMALL_PUT_DST, /* HEAD destination after a put */
+    XF_SMALL_PUT_SRC, /* HEAD source after a put, when etags cannot tell a later change */
     XF_SMALL_READ_SRC,
     XF_SMALL_READ_DST,
     XF_SMALL_N
@@ -107,6 +108,8 @@ void xf_small_is_there(struct xf_op *op, enum xf_level level);
 void xf_small_fail(struct xf_op *op, const struct xf_s3_result *res);
 void xf_small_fail_err(struct xf_op *op, const struct xf_err *err, bool retryable);
 void xf_small_outcome(struct xf_op *op, struct xf_result *r);
+/** Does a write ask for If-None-Match? Not when what is there is what this op itself stored. */
+bool xf_op_is_if_absent(const struct xf_op *op);
 /** If-None-Match was refused: perhaps by our own write, which libcurl sent twice. */
 void xf_small_exists(struct xf_op *op, const struct xf_s3_result *res);
 /** The source is another than planned: look again, a bounded number of times. */
@@ -130,6 +133,7 @@ struct xf_s3_req *xf_relay_put(struct xf_op *op);
 void xf_relay_put_done(struct xf_op *op, const struct xf_s3_result *res);
 struct xf_s3_req *xf_relay_stream(struct xf_op *op);
 void xf_relay_put_dst_done(struct xf_op *op, const struct xf_s3_result *res);
+void xf_relay_put_src_done(struct xf_op *op, const struct xf_s3_result *res);
 /** After attributes are known: tags when wanted, else straight on. */
 void xf_relay_after_attrs(struct xf_op *op, unsigned next);
 /** Whether tags have to be asked for, by what a head or get said. */

@@ -3,8 +3,8 @@
  *
  *   [recheck] -> [look] -> [ask] -> copy -> [copy dst -> copy src] -> copied
  *                            |        +-> (no server copy) --+
- *                            +-> get -> [tags] -> put -> [put dst] -> copied
- *                            +-> [tags] -> stream -> [put dst] -> copied      above 16 MiB
+ *                            +-> get -> [tags] -> put -> [put dst] -> [put src] -> copied
+ *                            +-> [tags] -> stream -> [put dst] -> [put src] -> copied  > 16 MiB
  *   any 404 -> gone (one more HEAD) -> vanished;  any 412 -> renew -> again, at most 3 times
  *
  * A step in brackets happens only when needed. Answers that prove nothing are never success: a copy
@@ -143,6 +143,13 @@ void xf_small_retry(struct xf_op *op, unsigned state, const struct xf_err *err)
 }
 
 /* ---- what to do with an object ---- */
+
+bool xf_op_is_if_absent(const struct xf_op *op)
+{
+    int exists = xf_op_spec(op)->if_exists;
+
+    return !op->has_stored && (exists == XF_JOB_EXISTS_SKIP || exists == XF_JOB_EXISTS_FAIL);
+}
 
 /* The source is another than planned: look again, a bounded number of times. */
 void xf_small_replan(struct xf_op *op)
@@ -463,9 +470,10 @@ const struct xf_step xf_small_steps[XF_SMALL_N] = {
     [XF_SMALL_RENEW]    = {"renew",      XF_SRC, 0, ON(LOOK) | TRANSFER, head_source, renew_done},
     [XF_SMALL_GET]      = {"get",        XF_SRC, XF_STEP_BULK, ON(PUT) | TROUBLE, xf_relay_get, xf_relay_get_done},
     [XF_SMALL_TAGS]     = {"tags",       XF_SRC, 0, ON(PUT) | TROUBLE, xf_relay_tags, xf_relay_tags_done},
-    [XF_SMALL_PUT]      = {"put",        XF_DST, XF_STEP_WRITE, ON(PUT_DST) | TROUBLE, xf_relay_put, xf_relay_put_done},
-    [XF_SMALL_STREAM]   = {"stream",     XF_DST, XF_STEP_WRITE | XF_STEP_BOTH | XF_STEP_BULK, ON(PUT_DST) | TROUBLE, xf_relay_stream, xf_relay_put_done},
-    [XF_SMALL_PUT_DST]  = {"put_dst",    XF_DST, 0, TROUBLE, head_dest, xf_relay_put_dst_done},
+    [XF_SMALL_PUT]      = {"put",        XF_DST, XF_STEP_WRITE, ON(PUT_DST) | ON(PUT_SRC) | TROUBLE, xf_relay_put, xf_relay_put_done},
+    [XF_SMALL_STREAM]   = {"stream",     XF_DST, XF_STEP_WRITE | XF_STEP_BOTH | XF_STEP_BULK, ON(PUT_DST) | ON(PUT_SRC) | TROUBLE, xf_relay_stream, xf_relay_put_done},
+    [XF_SMALL_PUT_DST]  = {"put_dst",    XF_DST, 0, ON(PUT_SRC) | TROUBLE, head_dest, xf_relay_put_dst_done},
+    [XF_SMALL_PUT_SRC]  = {"put_src",    XF_SRC, 0, TROUBLE, head_source, xf_relay_put_src_done},
     [XF_SMALL_READ_SRC] = {"read_src",   XF_SRC, XF_STEP_BULK, TROUBLE, xf_small_read_src, xf_small_read_src_done},
     [XF_SMALL_READ_DST] = {"read_dst",   XF_DST, XF_STEP_BULK, TROUBLE, xf_small_read_dst, xf_small_read_dst_done},
 };

@@ -195,13 +195,6 @@ void xf_relay_tags_done(struct xf_op *op, const struct xf_s3_result *res)
 
 /* ---- PUT ---- */
 
-static bool is_if_absent(const struct xf_op *op)
-{
-    int exists = xf_op_spec(op)->if_exists;
-
-    return exists == XF_JOB_EXISTS_SKIP || exists == XF_JOB_EXISTS_FAIL;
-}
-
 void xf_relay_put_opts(const struct xf_op *op, struct xf_s3_put_opts *o)
 {
     *o = (struct xf_s3_put_opts){
@@ -210,7 +203,7 @@ void xf_relay_put_opts(const struct xf_op *op, struct xf_s3_put_opts *o)
         .attrs = xf_op_attrs(op),
         .tags = xf_buf_view(&op->tags),
         .storage_class = xf_op_class(op),
-        .if_absent = is_if_absent(op),
+        .if_absent = xf_op_is_if_absent(op),
     };
 }
 
@@ -231,14 +224,46 @@ struct xf_s3_req *xf_relay_stream(struct xf_op *op)
         &(struct xf_stream_opts){.op = op, .len = op->size, .has_md5 = op->has_md5});
 }
 
+/*
+ * What was sent is stored. Where the sides' etags can never be compared, a later run tells old from
+ * new by size and time alone, and a source that changed while it was sent would pass for copied:
+ * it is looked at once more.
+ */
+static void stored(struct xf_op *op, enum xf_level level)
+{
+    const struct xf_verify_etag source = {xf_str_c(op->etag), op->src_is_opaque};
+    const struct xf_verify_etag dest = {xf_str_c(op->dst_etag), op->dst_is_opaque};
+
+    op->level = level;
+    if (xf_verify_etags(source, dest) == XF_VERIFY_UNKNOWN) {
+        xf_op_go(op, XF_SMALL_PUT_SRC);
+    } else {
+        xf_small_proved(op, level);
+    }
+}
+
+void xf_relay_put_src_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    if (res->err.code == XF_E_NOT_FOUND) {
+        xf_small_proved(op, op->level); /* gone after it was read */
+    } else if (res->err.code != XF_OK) {
+        xf_small_fail(op, res);
+    } else if (xf_op_is_changed(op, res)) {
+        xf_small_replan(op);
+    } else {
+        xf_small_proved(op, op->level);
+    }
+}
+
 void xf_relay_put_done(struct xf_op *op, const struct xf_s3_result *res)
 {
     const struct xf_verify_etag got = {res->etag, false};
 
     if (res->err.code == XF_OK) {
+        op->has_stored = true;
         xf_op_keep_etag(op->dst_etag, res->etag);
         if (xf_verify_md5(op->md5, got) == XF_VERIFY_SAME) {
-            xf_small_proved(op, XF_LEVEL_ETAG);
+            stored(op, XF_LEVEL_ETAG);
         } else {
             xf_op_go(op, XF_SMALL_PUT_DST);
         }
@@ -266,11 +291,12 @@ void xf_relay_put_dst_done(struct xf_op *op, const struct xf_s3_result *res)
     }
     if (res->err.code == XF_OK && res->size == op->size && verdict != XF_VERIFY_DIFFERENT) {
         xf_op_keep_etag(op->dst_etag, res->etag);
+        op->dst_is_opaque = xf_verify_is_opaque(res->attrs);
         op->has_looked = true;
-        xf_small_proved(op,
-                        verdict == XF_VERIFY_SAME ? XF_LEVEL_ETAG
-                        : op->has_md5             ? XF_LEVEL_CHECKSUM
-                                                  : XF_LEVEL_SIZE);
+        stored(op,
+               verdict == XF_VERIFY_SAME ? XF_LEVEL_ETAG
+               : op->has_md5             ? XF_LEVEL_CHECKSUM
+                                         : XF_LEVEL_SIZE);
         return;
     }
     (void)XF_FAIL(&err,

@@ -121,6 +121,8 @@ struct xf_op {
     struct xf_hash *hash; /* of the present read-back; NULL: none yet */
     unsigned char source_md5[16];
     bool has_source_md5;
+    bool has_stored;      /* a write of this op was answered with success */
+    enum xf_level level;  /* of the proof that what was put is stored */
     bool has_looked;      /* a HEAD found the destination as it should be */
     bool has_asked_again; /* the source, after Complete */
     bool is_comparing;    /* before a copy, not after it */
