@@ -1,9 +1,10 @@
 /*
  * engine_close.c - complete an upload and prove the result; abort one until it is gone.
  *
- *   source -> complete -> dest -> [tags -> put tags] -> [source again] -> [read source] -> [read
- * dest] -> told abort -> parts -> (still there) abort ...;   find -> abort -> find ...   without an
- * upload id
+ *   source -> complete -> dest -> [tags -> put tags] -> [source again] -> [read source]
+ *     -> [read dest] -> told
+ *   abort -> parts -> (still there) abort ...
+ *   find -> found -> [abort] -> find ...      without an upload id
  *
  * Complete is sent only with parts 1 to N whose layout covers the object, and only while the
  * source is what was copied. A Complete whose answer was lost is judged by the destination: its
@@ -11,6 +12,7 @@
  */
 #include "agent/engine_int.h"
 #include "agent/engine_read.h"
+#include "agent/engine_upload.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
@@ -400,7 +402,14 @@ void xf_close_begin(struct xf_run *run)
 
 /* ---- abort ---- */
 
-enum abort_state { ABORT_ABORT, ABORT_PARTS, ABORT_FIND, ABORT_FOUND, ABORT_N };
+enum abort_state {
+    ABORT_ABORT,
+    ABORT_PARTS,
+    ABORT_FIND,
+    ABORT_FOUND, /* its parts: is it ours? */
+    ABORT_LOST,
+    ABORT_N
+};
 enum { ABORT_ROUNDS = 20, FIND_ROUNDS = 1000 };
 
 static void abort_over(struct xf_op *op)
@@ -486,6 +495,11 @@ static void find_done(struct xf_op *op, const struct xf_s3_result *res)
 
 static void found_done(struct xf_op *op, const struct xf_s3_result *res)
 {
+    xf_op_go(op, xf_upload_is_found_ours(op, res) ? ABORT_LOST : ABORT_FIND);
+}
+
+static void lost_done(struct xf_op *op, const struct xf_s3_result *res)
+{
     if (res->err.code == XF_OK || is_gone(res)) {
         xf_op_go(op, ABORT_FIND);
     } else {
@@ -499,7 +513,8 @@ static const struct xf_step abort_steps[ABORT_N] = {
     [ABORT_ABORT] = {"abort",       XF_DST, XF_STEP_WRITE, ON(PARTS), abort_start, abort_done},
     [ABORT_PARTS] = {"abort_parts", XF_DST, 0, ON(ABORT), parts_start, parts_done},
     [ABORT_FIND]  = {"abort_find",  XF_DST, 0, ON(FOUND), xf_upload_find, find_done},
-    [ABORT_FOUND] = {"abort_found", XF_DST, XF_STEP_WRITE, ON(FIND), xf_upload_abort_found, found_done},
+    [ABORT_FOUND] = {"abort_found", XF_DST, 0, ON(FIND) | ON(LOST), xf_upload_found_parts, found_done},
+    [ABORT_LOST]  = {"abort_lost",  XF_DST, XF_STEP_WRITE, ON(FIND), xf_upload_abort_found, lost_done},
 };
 /* clang-format on */
 

@@ -172,28 +172,4 @@ void xf_close_begin(struct xf_run *run);
 void xf_abort_begin(struct xf_run *run);
 void xf_probe_begin(struct xf_run *run);
 
-/* ---- engine_upload.c: what the steps of an upload share ---- */
-/** An op for the work's one object; NULL when it cannot be: told. */
-struct xf_op *xf_upload_op(struct xf_run *run, const struct xf_step *steps, unsigned n_steps);
-/** End the run with this outcome of the object. */
-void xf_upload_outcome(struct xf_op *op, struct xf_result *r);
-void xf_upload_ended(struct xf_op *op, enum xf_outcome outcome); /* vanished, archived */
-void xf_upload_changed(struct xf_op *op);
-/** End it as failed. res may be NULL. */
-void xf_upload_fail(struct xf_op *op,
-                    const struct xf_err *err,
-                    const struct xf_s3_result *res,
-                    bool retryable);
-void xf_upload_fail_res(struct xf_op *op, const struct xf_s3_result *res);
-/** Spend a try on `state`, or fail with this error. */
-void xf_upload_retry(struct xf_op *op, unsigned state, const struct xf_err *err);
-struct xf_s3_req *xf_upload_head_source(struct xf_op *op);
-struct xf_s3_req *xf_upload_head_dest(struct xf_op *op);
-/** One page of uploads: those of the op's key that began at or after the intent. */
-struct xf_s3_req *xf_upload_find(struct xf_op *op);
-/** Takes the first match into op->upload_id; true when there was one. */
-bool xf_upload_take_found(struct xf_op *op, const struct xf_s3_result *res);
-bool xf_upload_has_more_found(const struct xf_op *op); /* another page may hold some */
-struct xf_s3_req *xf_upload_abort_found(struct xf_op *op);
-
 #endif

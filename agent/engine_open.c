@@ -1,13 +1,14 @@
 /*
  * engine_open.c - begin the upload of a large object.
  *
- *   head -> [look] -> [part] -> [tags] -> [find -> abort ->]* -> create -> told
+ *   head -> [look] -> [part] -> [tags] -> [find -> found -> [abort] ->]* -> create -> told
  *
  * Nothing is copied by CreateMultipartUpload, so every attribute is read first. An earlier try
  * whose answer was lost may have left an upload open: those of exactly this key that began after
- * the stored intent are aborted before another is made.
+ * the stored intent and hold no part are aborted before another is made.
  */
 #include "agent/engine_int.h"
+#include "agent/engine_upload.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
@@ -18,6 +19,7 @@ enum open_state {
     OPEN_PART, /* source, part 1: its layout */
     OPEN_TAGS,
     OPEN_FIND,
+    OPEN_FOUND, /* its parts: is it ours? */
     OPEN_ABORT,
     OPEN_CREATE,
     OPEN_N
@@ -212,12 +214,17 @@ static void find_done(struct xf_op *op, const struct xf_s3_result *res)
         XF_WARN("upload.not_searched", xf_f_u64("task", op->run->w->task), xf_f_err(&res->err));
         xf_op_go(op, OPEN_CREATE);
     } else if (xf_upload_take_found(op, res) && op->rounds++ < FIND_ROUNDS) {
-        xf_op_go(op, OPEN_ABORT);
+        xf_op_go(op, OPEN_FOUND);
     } else if (xf_upload_has_more_found(op)) {
         xf_op_go(op, OPEN_FIND);
     } else {
         xf_op_go(op, OPEN_CREATE);
     }
+}
+
+static void found_done(struct xf_op *op, const struct xf_s3_result *res)
+{
+    xf_op_go(op, xf_upload_is_found_ours(op, res) ? OPEN_ABORT : OPEN_FIND);
 }
 
 static void abort_done(struct xf_op *op, const struct xf_s3_result *res)
@@ -282,7 +289,8 @@ static const struct xf_step open_steps[OPEN_N] = {
     [OPEN_LOOK]   = {"open_look",   XF_DST, 0, ON(PART) | ON(TAGS) | LAST, xf_upload_head_dest, look_done},
     [OPEN_PART]   = {"open_part",   XF_SRC, 0, ON(TAGS) | LAST, head_part, part_done},
     [OPEN_TAGS]   = {"open_tags",   XF_SRC, 0, LAST, tags_start, tags_done},
-    [OPEN_FIND]   = {"open_find",   XF_DST, 0, ON(ABORT) | ON(CREATE), xf_upload_find, find_done},
+    [OPEN_FIND]   = {"open_find",   XF_DST, 0, ON(FOUND) | ON(CREATE), xf_upload_find, find_done},
+    [OPEN_FOUND]  = {"open_found",  XF_DST, 0, ON(FIND) | ON(ABORT), xf_upload_found_parts, found_done},
     [OPEN_ABORT]  = {"open_abort",  XF_DST, XF_STEP_WRITE, ON(FIND), xf_upload_abort_found, abort_done},
     [OPEN_CREATE] = {"open_create", XF_DST, XF_STEP_WRITE | XF_STEP_OWN_RETRY, ON(FIND), create_start, create_done},
 };

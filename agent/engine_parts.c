@@ -7,6 +7,7 @@
  * the way, and the etag that comes back must be their MD5.
  */
 #include "agent/engine_int.h"
+#include "agent/engine_upload.h"
 #include "common/base/hash.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"

@@ -150,6 +150,7 @@ struct xf_op {
     uint64_t len;
     /* uploads */
     struct xf_buf upload_id;
+    struct xf_buf spared; /* ids of uploads found that are not ours, a line each */
     struct xf_buf marker; /* of a listing of uploads */
     struct xf_buf marker_id;
     unsigned rounds;

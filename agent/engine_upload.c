@@ -1,9 +1,12 @@
 /* engine_upload.c - what the steps of an upload share: ends, retries, finding lost uploads. */
-#include "agent/engine_int.h"
+#include "agent/engine_upload.h"
+
+#include "common/base/log.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
 
-enum { CLOCK_SLACK_MS = 5000 };
+/* Dates in headers and listings have whole seconds. */
+enum { CLOCK_SLACK_MS = 2000 };
 
 void xf_upload_outcome(struct xf_op *op, struct xf_result *r)
 {
@@ -114,7 +117,13 @@ struct xf_s3_req *xf_upload_head_dest(struct xf_op *op)
     return xf_s3_head(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
 }
 
-/* ---- uploads that nobody knows ---- */
+/*
+ * ---- uploads that nobody knows ----
+ *
+ * A listing tells who began an upload only by account, so what is taken for ours must have this
+ * very key, have begun since the intent was stored, and hold no part: the id is stored before part
+ * 1 is sent, so an upload with parts that the store does not know is somebody else's.
+ */
 
 struct xf_s3_req *xf_upload_find(struct xf_op *op)
 {
@@ -138,6 +147,19 @@ static int64_t intent_there(const struct xf_op *op, const struct xf_s3_result *r
     return op->run->w->intent_ms + offset - CLOCK_SLACK_MS;
 }
 
+static bool is_spared(const struct xf_op *op, struct xf_str upload_id)
+{
+    struct xf_str rest = xf_buf_view(&op->spared);
+    struct xf_str id;
+
+    while (xf_str_cut(&rest, '\n', &id)) {
+        if (xf_str_eq(id, upload_id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool xf_upload_take_found(struct xf_op *op, const struct xf_s3_result *res)
 {
     const struct xf_xml_doc *doc = res->doc;
@@ -146,7 +168,7 @@ bool xf_upload_take_found(struct xf_op *op, const struct xf_s3_result *res)
     for (size_t i = 0; i < doc->n_uploads; i++) {
         const struct xf_xml_upload *u = &doc->uploads[i];
         if (xf_str_eq(u->key, xf_op_dst_key(op)) && u->initiated_ms >= since &&
-            !xf_str_eq(u->upload_id, op->run->w->upload_id)) {
+            !xf_str_eq(u->upload_id, op->run->w->upload_id) && !is_spared(op, u->upload_id)) {
             xf_buf_reset(&op->upload_id);
             xf_buf_put(&op->upload_id, u->upload_id);
             xf_buf_reset(&op->marker); /* what is listed shrinks: from the start again */
@@ -169,12 +191,42 @@ bool xf_upload_has_more_found(const struct xf_op *op)
     return op->marker.len > 0;
 }
 
-struct xf_s3_req *xf_upload_abort_found(struct xf_op *op)
+static struct xf_s3_upload_opts found_upload(const struct xf_op *op)
 {
-    const struct xf_s3_upload_opts o = {
+    return (struct xf_s3_upload_opts){
         .bucket = xf_op_bucket(op, XF_DST),
         .key = xf_op_dst_key(op),
         .upload_id = xf_buf_view(&op->upload_id),
     };
+}
+
+struct xf_s3_req *xf_upload_found_parts(struct xf_op *op)
+{
+    const struct xf_s3_upload_opts o = found_upload(op);
+
+    return xf_s3_list_parts(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
+}
+
+bool xf_upload_is_found_ours(struct xf_op *op, const struct xf_s3_result *res)
+{
+    if (res->err.code == XF_OK && res->doc->n_parts == 0) {
+        return true;
+    }
+    if (res->err.code == XF_OK) {
+        XF_WARN("upload.spared",
+                xf_f_u64("task", op->run->w->task),
+                xf_f_str("key", op->obj->key),
+                xf_f_str("upload_id", xf_buf_view(&op->upload_id)),
+                xf_f_c("why", "it holds parts: somebody else's"));
+    }
+    xf_buf_put(&op->spared, xf_buf_view(&op->upload_id));
+    xf_buf_put_c(&op->spared, "\n");
+    return false;
+}
+
+struct xf_s3_req *xf_upload_abort_found(struct xf_op *op)
+{
+    const struct xf_s3_upload_opts o = found_upload(op);
+
     return xf_s3_abort(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
 }
