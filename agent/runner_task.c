@@ -103,7 +103,7 @@ static enum xf_code take_work(struct xf_work *w, const struct xf_msg_task *m, st
     w->n_parts = m->total_parts;
     w->first_part = m->first_part;
     w->last_part = m->last_part;
-    w->intent_ms = m->intent_ms;
+    w->intent_ms = xf_clock_wall_ms(xf_clock_real()) - m->intent_age_ms;
     take_parts(w, m);
     return XF_OK;
 }

@@ -89,7 +89,7 @@ struct xf_work {
     uint32_t n_parts;
     uint32_t first_part; /* parts: both included */
     uint32_t last_part;
-    int64_t intent_ms;                /* wall clock */
+    int64_t intent_ms;                /* by this host's wall clock */
     const struct xf_work_part *parts; /* finished ones */
     uint32_t n_done_parts;
     struct xf_arena arena; /* of the strings above */

@@ -723,10 +723,13 @@ static struct xf_str one_object(struct xf_arena *arena, const struct xf_upload_r
     return xf_arena_dup(arena, xf_buf_view(&bytes));
 }
 
-static void
-fill_upload(struct xf_arena *arena, const struct xf_lease_task *t, struct xf_msg_task *m)
+static void fill_upload(struct xf_arena *arena,
+                        const struct xf_lease_task *t,
+                        int64_t wall_ms,
+                        struct xf_msg_task *m)
 {
     const struct xf_upload_row *u = t->upload;
+    int64_t age_ms = wall_ms - u->intent_ms;
 
     m->manifest = one_object(arena, u);
     m->upload_id = u->upload_id;
@@ -734,7 +737,7 @@ fill_upload(struct xf_arena *arena, const struct xf_lease_task *t, struct xf_msg
     m->total_parts = u->n_parts;
     m->first_part = t->first_part;
     m->last_part = t->last_part;
-    m->intent_ms = u->intent_ms;
+    m->intent_age_ms = age_ms > 0 ? age_ms : 0;
     m->attrs = u->digest;
     m->parts = xf_arena_calloc(arena, t->n_parts + 1, sizeof(*m->parts));
     for (size_t i = 0; i < t->n_parts; i++) {
@@ -767,7 +770,7 @@ void xf_items_reply_leased(struct xf_coordinator *c,
         m->done = t->result;
         m->pass = j != NULL ? (uint32_t)j->row.pass_no : 1;
         if (t->upload != NULL) {
-            fill_upload(arena, t, m);
+            fill_upload(arena, t, xf_loop_wall_ms(c->loop), m);
         }
     }
     xf_hub_reply(r, &reply);

@@ -32,7 +32,7 @@
     F(u32, total_parts, 9, OPTIONAL, XF_PART_NO_MAX,        "uploads: parts in all") \
     F(u32, first_part, 10, OPTIONAL, XF_PART_NO_MAX,       "parts: the first of the range") \
     F(u32, last_part,  11, OPTIONAL, XF_PART_NO_MAX,       "parts: the last of the range") \
-    F(i64, intent_ms,  12, OPTIONAL, INT64_MAX,            "open, abort: wall time of the stored intent") \
+    F(i64, intent_age_ms, 12, OPTIONAL, INT64_MAX,         "open, abort: how long ago the intent was stored; clocks of two hosts may differ") \
     F(bin, attrs,      13, OPTIONAL, XF_DIGEST_MAX,        "uploads: digest of the attributes given at open") \
     L(part, parts,     14, OPTIONAL, XF_PART_NO_MAX,       "parts: finished ones of the range; close: all") \
     F(u32, pass,       15, OPTIONAL, UINT32_MAX,           "number of the job's pass")

@@ -42,25 +42,29 @@ def c053_a_lost_reply_to_complete_is_cleared_up_in_a_relay():
 
 
 def c055_a_lost_reply_to_create_leaves_nothing_open():
-    with Bench("c055") as b:
-        for mode in MODES:
-            b.one.put("src", f"c055{mode}/a", size=12 * MIB, seed=1)
-            s = b.to(mode)
+    """Also when the coordinator's clock is an hour off: its intent is older than the upload, whatever its clock says."""
+    with Bench("c055", wall=True) as b:
+        tries = {f"c055{mode}{hours}/": (mode, hours) for mode in MODES for hours in (0, 1, -1)}
+        for prefix, (mode, _) in tries.items():
+            b.one.put("src", f"{prefix}a", size=12 * MIB, seed=1)
             # Uploads of other people at the same place, older than the job or of another key, are not ours to abort.
             for key in ("a", "ab"):
-                s.boto().create_multipart_upload(Bucket="dst", Key=f"c055{mode}/{key}")
+                b.to(mode).boto().create_multipart_upload(Bucket="dst", Key=prefix + key)
         time.sleep(3)  # dates have whole seconds: what began within 2 s before is not told apart
-        for mode in MODES:
+        for prefix, (mode, hours) in tries.items():
             s = b.to(mode)
             # One in use began at the same time as ours: it holds a part, which ours cannot.
-            used = s.boto().create_multipart_upload(Bucket="dst", Key=f"c055{mode}/a")["UploadId"]
-            s.boto().upload_part(Bucket="dst", Key=f"c055{mode}/a", UploadId=used, PartNumber=1, Body=b"theirs")
-            s.faults({"op": "CreateMultipartUpload", "key": f"c055{mode}/a", "count": 1, "action": {"reply_lost": True}})
-            b.ended(b.begin(f"c055{mode}/", mode, PARTS))
-            b.same(f"c055{mode}/", mode)
-            left = [u["key"] for u in s.admin("uploads")["uploads"] if u["key"].startswith(f"c055{mode}/")]
-            check(sorted(left) == [f"c055{mode}/a"] * 2 + [f"c055{mode}/ab"], f"open uploads: {left}")
-            check(used in [u["upload_id"] for u in s.admin("uploads")["uploads"]], "somebody else's upload was aborted")
+            used = s.boto().create_multipart_upload(Bucket="dst", Key=f"{prefix}a")["UploadId"]
+            s.boto().upload_part(Bucket="dst", Key=f"{prefix}a", UploadId=used, PartNumber=1, Body=b"theirs")
+            b.wall.step(3600 * hours)
+            s.faults({"op": "CreateMultipartUpload", "key": f"{prefix}a", "count": 1, "action": {"reply_lost": True}})
+            b.ended(b.begin(prefix, mode, PARTS))
+            b.same(prefix, mode)
+            left = [u for u in s.admin("uploads")["uploads"] if u["key"].startswith(prefix)]
+            check(sorted(u["key"] for u in left) == [f"{prefix}a"] * 2 + [f"{prefix}ab"], f"{prefix}: open uploads: {left}")
+            check(used in [u["upload_id"] for u in left], "somebody else's upload was aborted")
+            aborts = len([r for r in s.requests("AbortMultipartUpload") if r["key"].startswith(prefix)])
+            check(aborts == 1, f"{aborts} aborts for one upload that nobody knew")
 
 
 def cancelled(mode):
@@ -72,6 +76,7 @@ def cancelled(mode):
         s.faults(
             {"op": "AbortMultipartUpload", "nth": 1, "every": 3, "count": 4, "action": {"status": 500, "code": "InternalError"}},
             {"op": "AbortMultipartUpload", "nth": 1, "every": 3, "count": 2, "action": {"reply_lost": True, "end": "rst"}},
+            {"op": "AbortMultipartUpload", "nth": 1, "every": 3, "count": 2, "action": {"status": 204, "body": ""}},  # a lie
             # These parts land after the abort.
             {"op": PART[mode], "nth": 10, "every": 5, "action": {"delay_ms": 1500}},
         )

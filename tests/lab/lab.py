@@ -16,6 +16,7 @@ import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -414,6 +415,33 @@ class Lab:
         return text
 
 
+def certificate(lab, name):
+    """Paths of a self-signed certificate for an address, which is its own CA, and of its key."""
+    pem, key = (os.path.join(lab.dir, f"{name}.{ext}") for ext in ("pem", "key"))
+    how = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", pem, "-days", "2"]
+    args = ["openssl", "req", "-x509", *how, "-subj", f"/CN={name}", "-addext", f"subjectAltName=IP:{name}"]
+    r = subprocess.run(args, capture_output=True, check=False)
+    check(r.returncode == 0, f"openssl: {r.stderr.decode(errors='replace')}")
+    return pem, key
+
+
+class Wall:
+    """The wall clock of the programs that are started with `env` (wallstep.c)."""
+
+    def __init__(self, lab):
+        self.path = os.path.join(lab.dir, "wallstep")
+        library = os.path.join(os.path.dirname(BIN), "test", "wallstep.so")
+        check(os.path.exists(library), f"not built: {library}")
+        self.env = {"LD_PRELOAD": library, "XF_WALLSTEP": self.path}
+        with open(self.path, "wb") as f:
+            f.write(struct.pack("q", 0))
+
+    def step(self, seconds):
+        """So many seconds off the true time, from now on."""
+        with open(self.path, "r+b") as f:
+            f.write(struct.pack("q", seconds))
+
+
 class Bench(Lab):
     """Two servers, a coordinator and agents, for jobs one after the other, each below a prefix of its own.
 
@@ -421,17 +449,18 @@ class Bench(Lab):
     At its end the programs stop cleanly and the store is sound.
     """
 
-    def __init__(self, name, one=(), two=(), agents=1, env=None, coord_conf=None, agent_conf=None):
+    def __init__(self, name, one=(), two=(), agents=1, env=None, coord_conf=None, agent_conf=None, wall=False):
         super().__init__(name)
         self.args = (one, two, agents, env)
         self.conf = {"coordinator": self.config("coordinator", coord_conf), "agent": self.config("agent", agent_conf)}
+        self.wall = Wall(self) if wall else None  # the coordinator's
 
     def __enter__(self):
         one, two, agents, env = self.args
         try:
             self.one = self.s3d("s3", "--bucket", "src", "--bucket", "dst", "--log-requests", "100000", *one)
             self.two = self.s3d("s3b", "--bucket", "dst", "--log-requests", "100000", *two)
-            self.coord = self.coordinator(*self.conf["coordinator"], env=env)
+            self.coord = self.coordinator(*self.conf["coordinator"], env=dict(env or {}, **(self.wall.env if self.wall else {})))
             self.agents = [self.agent(f"a{i}", *self.conf["agent"], env=env) for i in range(agents)]
         except BaseException:
             self.__exit__(*sys.exc_info())

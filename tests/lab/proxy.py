@@ -1,11 +1,15 @@
-"""proxy.py - a TCP relay between programs of a lab that can cut, delay, repeat and record.
+"""proxy.py - TCP relays between programs of a lab.
 
-It knows the framing of SP over TCP (nng): 8 bytes of greeting each way, then messages with an 8-byte length. What it
-recorded can be sent again over a connection of its own (replay).
+Proxy can cut, repeat and record. It knows the framing of SP over TCP (nng): 8 bytes of greeting each way, then messages
+with an 8-byte length. What it recorded can be sent again over a connection of its own (replay).
+
+Wire stands before an S3 server: as a firewall that drops every packet, or as a TLS end that closes in the middle of a body.
 """
 
+import ctypes
 import random
 import socket
+import ssl
 import struct
 import threading
 
@@ -109,6 +113,139 @@ class Proxy:
 
     def close(self):
         self.cut()
+        self.listener.close()
+
+
+SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27
+
+
+CUT = 1000000
+
+
+class Wire:
+    """Another address of an S3 server, at `url`. tls: (certificate, key) of its end of TLS."""
+
+    def __init__(self, server, tls=None):
+        self.upstream = ("127.0.0.1", server.port)
+        self.context = None
+        if tls:
+            self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.context.load_cert_chain(*tls)
+        self.cuts = {}  # path to how many of its answers end with the connection, after CUT bytes of the body
+        self.is_open = threading.Event()
+        self.is_open.set()
+        self.clients = set()
+        self.lock = threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.port = self.listener.getsockname()[1]
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.port}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        server = None
+        with self.lock:
+            self.clients.add(client)
+        try:
+            server = socket.create_connection(self.upstream, 10)
+            server.settimeout(None)
+            if self.context:
+                self._serve_tls(client, server)
+                return
+            threading.Thread(target=self._pump, args=(server, client), daemon=True).start()
+            self._pump(client, server)
+        except OSError:
+            pass
+        finally:
+            for s in (client, server):
+                if s and not self.context:
+                    s.close()
+
+    def _pump(self, src, dst):
+        try:
+            while True:
+                data = src.recv(1 << 16)
+                self.is_open.wait()  # nothing gets through; whoever sends is not told
+                if not data:
+                    break
+                dst.sendall(data)
+            dst.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def _serve_tls(self, raw, server):
+        """A request and its answer at a time, so that one thread owns the TLS connection."""
+        client = self.context.wrap_socket(raw, server_side=True)
+        try:
+            goes_on = True
+            while goes_on:
+                request = self._pass(client, server)
+                goes_on = request and self._pass(server, client, request)
+        finally:
+            client.close()  # without unwrap(): no close_notify goes out
+            server.close()
+
+    def _pass(self, src, dst, request=b""):
+        """Passes a message on, a request or the answer to it; gives its head, None when the connection is over."""
+        data = b""
+        while b"\r\n\r\n" not in data:
+            got = src.recv(1 << 16)
+            if not got:
+                return None
+            data += got
+        head, _, body = data.partition(b"\r\n\r\n")
+        dst.sendall(head + b"\r\n\r\n")
+        lengths = [int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
+        until_closed = request and not lengths and head.split(b" ")[1] in (b"200", b"206")
+        left = 0 if request.startswith(b"HEAD ") else 1 << 60 if until_closed else (lengths or [0])[0]
+        cut = self._take_cut(request, left)
+        while left > 0:
+            body = body or src.recv(1 << 16)
+            if not body or len(body) >= cut:
+                dst.sendall(body[:cut])
+                return None
+            dst.sendall(body)
+            left -= len(body)
+            cut -= len(body)
+            body = b""
+        return head
+
+    def _take_cut(self, request, length):
+        path = request.split(b" ")[1].partition(b"?")[0].decode() if request else None
+        with self.lock:
+            if length <= CUT or self.cuts.get(path, 0) == 0:
+                return 1 << 60
+            self.cuts[path] -= 1
+            return CUT
+
+    def drop(self):
+        """From now on no packet of a client is taken, none is sent, and nobody is told; new connections included."""
+        self.is_open.clear()
+        drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))  # BPF: return 0
+        program = struct.pack("HP", 1, ctypes.addressof(drop_all))
+        with self.lock:
+            for s in (self.listener, *self.clients):
+                try:
+                    s.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
+                except OSError:
+                    pass  # closed meanwhile
+
+    def mend(self):
+        """New connections get through; a firewall has forgotten the old ones."""
+        self.listener.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
+        with self.lock:
+            self.clients = set()
+            self.is_open = threading.Event()
+            self.is_open.set()
+
+    def close(self):
         self.listener.close()
 
 

@@ -359,6 +359,7 @@ static void c055_a_lost_create_leaves_nothing_open(void **state)
     assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_OPEN, "big2", 1)), XF_WORK_DONE);
     assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_OPEN, "big", 3)), XF_WORK_DONE);
     assert_int_equal(rig_open_uploads(&rig), 2);
+    assert_int_equal(rig_count(&rig, 0, "AbortMultipartUpload"), 3); /* of nothing else */
     /* cancelled with an intent alone */
     struct xf_work *w = rig_step(&rig, XF_TASK_ABORT, "big", 1);
     w->upload_id = XF_STR_EMPTY;
