@@ -22,6 +22,8 @@
 #include "coordinator/submit.h"
 #include "coordinator/web.h"
 
+#include <stdlib.h>
+
 enum {
     PORT_CAP = 8192,
     TOKEN_FILE_MAX = 1024 * 1024,
@@ -115,6 +117,7 @@ static enum xf_code open_store(struct xf_coordinator *c, struct xf_err *err)
 
 static enum xf_code open_lister(struct xf_coordinator *c, struct xf_err *err)
 {
+    const char *bundle = getenv("AWS_CA_BUNDLE"); /* NOLINT(concurrency-mt-unsafe): at start */
     const struct xf_lister_opts lo = {
         .loop = c->loop,
         .store = c->store,
@@ -125,6 +128,7 @@ static enum xf_code open_lister(struct xf_coordinator *c, struct xf_err *err)
                    .batch_bytes = c->conf->batch_bytes,
                    .tries = (uint32_t)c->conf->list_tries},
         .probe_timeout_ms = PROBE_MS,
+        .ca_file = c->conf->ca_file.len > 0 ? c->conf->ca_file : xf_str_c(bundle),
         .on_request = xf_cmetrics_on_request,
         .on_request_arg = c->metrics,
     };
