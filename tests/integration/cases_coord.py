@@ -142,6 +142,30 @@ def c092_a_long_transfer_keeps_its_lease():
         b.one.post("limits", {"latency": ""})
 
 
+def c092_a_step_of_the_wall_clock_ends_no_lease():
+    with Bench("c092w", coord_conf=SHORT_LEASE + "[batch]\nobjects = 100\n", agents=2, wall=True) as b:
+        n = 600
+        b.one.post("load", {"bucket": "src", "count": n, "size": "100", "pattern": "flat", "prefix": "c092/"})
+        b.one.post("limits", {"latency": "copy=200"})
+        # One object needs a second pass, whose wait is over although the clock was set back meanwhile.
+        b.one.faults({"op": "CopyObject", "key": "c092/obj-000000000007", "count": 6, "action": {"status": 500, "code": "InternalError"}})
+        job = b.begin("c092/", text="[limits]\nin_flight = 16\n")
+        for share, hours in ((0.1, 1), (0.4, -1), (0.7, 0)):
+            wait_for("progress", lambda: b.status(job)["objects"]["copied"] > share * n, 60)
+            b.wall.step(3600 * hours)
+        st = b.ended(job, timeout=90)
+        check(st["objects"]["copied"] == n and st["objects"]["failed"] == 0, json.dumps(st))
+        b.same("c092/")
+        check(not b.show(job)["attempts"], f"leases were lost: {json.dumps(b.show(job)['attempts'])}")
+        check(b.one.admin("writes?bucket=dst")["extra_writes"] == 0, f"copied twice: {b.one.admin('writes?bucket=dst')}")
+        # And a listing is signed so that S3 takes it.
+        b.one.post("limits", {"latency": ""})
+        for hours in (1, -1):
+            b.wall.step(3600 * hours)
+            b.work("c092/", to=f"c092{hours}/")
+            b.same("c092/", to=f"c092{hours}/")
+
+
 def store_files(bench):
     data = os.path.join(bench.dir, "data")
     return {f: os.path.getsize(os.path.join(data, f)) for f in os.listdir(data)}

@@ -8,7 +8,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
-from lab import MIB, MODES, Bench, cases, check, run  # noqa: E402
+from lab import MIB, MODES, Bench, Lab, cases, certificate, check, run, same  # noqa: E402
+from proxy import Wire  # noqa: E402
 
 PARTS = '[copy]\npart_size = "5MiB"\nmultipart_threshold = "5MiB"\n'
 
@@ -56,6 +57,28 @@ def c044_a_body_that_stays_short_is_a_failure_and_no_object():
         check(sizes == {"c044/good": 1, **{f"c044/{n}.big": 11 for n in names}}, f"destination: {sizes}")
         row = ",".join(b.failures(st["id"])["c044/fin"])
         check("1000000" in row and str(MIB) in row, f"the report does not tell how short: {row}")
+
+
+def c044_a_tls_connection_that_ends_without_notice_is_no_end_of_a_body():
+    with Lab("c044t") as lab:
+        pem, key = certificate(lab, "127.0.0.1")
+        lab.env["AWS_CA_BUNDLE"] = pem
+        one, two = lab.s3d("s3", "--bucket", "src"), lab.s3d("s3b", "--bucket", "dst")
+        names = ("length", "length.big", "none", "none.big")
+        for name in names:
+            one.put("src", f"c044/{name}", size=11 * MIB if "big" in name else MIB, seed=len(name))
+        # Two bodies have no length: the end of the connection is their end.
+        for name, size in (("none", MIB), ("none.big", 5 * MIB)):
+            one.faults({"op": "GetObject", "key": f"c044/{name}", "count": 1, "action": {"headers": {"Content-Length": None}, "cut_after": size}})
+        wire = Wire(one, tls=(pem, key))
+        wire.cuts = {f"/src/c044/{name}": 1 for name in names}
+        lab.coordinator()
+        lab.agent("a0")
+        st = lab.wait_job(lab.submit(lab.toml(wire, two, "s3://src/c044/", "s3://dst/c044/", PARTS + "[limits]\nin_flight = 1\n")), 60)
+        check(st["state"] == "completed" and st["objects"]["copied"] == len(names) and st["retries"] >= len(names), json.dumps(st))
+        check(not any(wire.cuts.values()), f"answers that were not cut: {wire.cuts}")
+        same(one.diff("src/c044/", "dst/c044/", other=two))
+        wire.close()
 
 
 def c045_encoded_bodies_pass_as_they_are():

@@ -163,6 +163,21 @@ def c087_a_stopped_agent_gives_back_and_ends_in_time():
         check(b.one.admin("uploads")["count"] == 0, "an upload was left open")
 
 
+def c087_a_stopped_agent_waits_only_so_long_for_a_slow_copy():
+    with Bench("c087s", agent_conf='[drain]\ngrace = "2s"\n') as b:
+        path = slow_job(b, 50)
+        b.one.post("limits", {"latency": "copy=60000"})
+        job = b.submit(path)
+        wait_for("copies on their way", lambda: b.one.admin("counters")["in_flight"] >= 8, 30)
+        (a,) = b.agents
+        started = time.monotonic()
+        code = a.stop(40)
+        check(code == 0 and time.monotonic() - started < 20, f"exit {code} after {time.monotonic() - started:.1f} s")
+        st = wait_for("the store to know", lambda: (lambda s: s if s["objects"]["in_flight"] == 0 else None)(b.status(job)), 10)
+        check(st["objects"]["failed"] == 0 and st["objects"]["pending"] == 50, f"interrupted objects are pending: {json.dumps(st)}")
+        b.one.post("limits", {"latency": ""})
+
+
 def c087_a_second_sigterm_ends_an_agent_at_once():
     with Bench("c087t") as b:
         path = slow_job(b, 50)

@@ -63,8 +63,9 @@ def c035_large_objects_too():
         for key in SIGNS:
             b.one.put("src", f"c035/{key}", size=11 * MIB, seed=len(key))
         for mode in MODES:
-            b.work("c035/", mode, '[copy]\npart_size = "5MiB"\n')
+            st = b.work("c035/", mode, '[copy]\npart_size = "5MiB"\n')
             b.same("c035/", mode)
+            check(mode != "server" or st["bytes"]["through_agents"] == 0, f"went by relay: {json.dumps(st['bytes'])}")
 
 
 def c035_a_server_that_takes_the_copy_source_literally_is_worked_around():

@@ -3,13 +3,14 @@
 
 import json
 import os
+import re
 import resource
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
 from lab import DST_KEY, DST_SECRET, MIB, MODES, SRC_KEY, SRC_SECRET, Bench, cases, check, run, wait_for  # noqa: E402
-from proxy import Proxy  # noqa: E402
+from proxy import Proxy, Wire  # noqa: E402
 
 PARTS = '[copy]\npart_size = "5MiB"\nmultipart_threshold = "5MiB"\n'
 
@@ -126,6 +127,32 @@ def c061_a_stall_that_lasts_is_reported_as_one():
         row = ",".join(b.failures(st["id"])["c061/k"]).lower()
         check("stalled" in row or "no data" in row or "bytes" in row, f"report: {row}")
         b.one.admin("faults", "DELETE")
+
+
+def c061_a_firewall_that_drops_everything_is_given_up():
+    """Connections that stand and new ones: nothing is answered, nothing is reset."""
+    with Bench("c061w", agent_conf=SHORT_LIMITS, env={"XFER_LOG": "debug"}) as b:
+        b.one.post("load", {"bucket": "src", "count": 300, "size": "1KiB", "pattern": "flat", "prefix": "c061/"})
+        for i in range(3):
+            b.one.put("src", f"c061/big{i}", size=22 * MIB, seed=i)
+        b.one.post("limits", {"latency": "get=40"})
+        b.two.post("limits", {"latency": "put=40"})
+        for name in ("source", "destination"):
+            to = f"c061-{name}/"
+            sides = {"source": Wire(b.one), "destination": Wire(b.two)}  # new ones: no connection is left of the last time
+            wire = sides[name]
+            job = b.submit(b.toml(sides["source"], sides["destination"], "s3://src/c061/", f"s3://dst/{to}", PARTS + "[limits]\nin_flight = 8\n"))
+            wait_for("objects", lambda job=job: b.status(job)["objects"]["copied"] > 30, 60)
+            wire.drop()
+            # What stands is given up for its silence, what is new because nothing answers.
+            given_up = (f"event=request.retried .*code=(timeout|stalled) .*:{wire.port}", f"event=limit.changed side={name} .*reason=unreachable")
+            wait_for("both to be given up", lambda given_up=given_up: all(re.search(r, b.agents[0].tail(1 << 22)) for r in given_up), 60)
+            wire.mend()
+            st = b.ended(job, timeout=90)
+            check(st["objects"]["copied"] == 303 and st["objects"]["failed"] == 0, f"{name}: {json.dumps(st)}")
+            b.same("c061/", "relay", to=to)
+            for wire in sides.values():
+                wire.close()
 
 
 TOKEN = "TOKENTOKENtokenq7Wz2"

@@ -283,6 +283,24 @@ static void c092_a_late_report_changes_no_outcome_and_is_checked_again(void **st
     assert_int_equal(out->rows[1].how, XF_HOW_DONE);
 }
 
+/* CASE C092: the same agent has the task again: what it still says of its first attempt is late. */
+static void c092_an_older_attempt_of_the_same_agent_is_late(void **state)
+{
+    struct kit *k = *state;
+    int64_t job = listed_job(k, 4, 0);
+    struct held first = kit_lease_one(k, job, 'a', XF_TASK_BATCH);
+
+    assert_int_equal(kit_give_back(k, &first, XF_HOW_EXPIRED), XF_OK);
+    struct held second = kit_lease_one(k, job, 'a', XF_TASK_BATCH);
+    assert_int_equal(second.task, first.task);
+    assert_memory_equal(second.instance, first.instance, sizeof(first.instance));
+    assert_int_equal(kit_checkpoint(k, &first, 0, 4, XF_OUTCOME_FAILED, true), XF_E_STALE);
+    assert_int_equal(kit_give_back(k, &first, XF_HOW_DRAINED), XF_E_STALE);
+    assert_int_equal(kit_row(k, job).n.failed, 0);
+    assert_int_equal(kit_checkpoint(k, &second, 0, 4, XF_OUTCOME_COPIED, true), XF_OK);
+    assert_int_equal(kit_row(k, job).n.copied, 4);
+}
+
 static void a_late_report_after_the_end_makes_a_recheck_at_once(void **state)
 {
     struct kit *k = *state;
@@ -750,6 +768,7 @@ int main(void)
         T(a_first_outcome_stays),
         T(c089_what_is_sent_twice_or_late_changes_nothing),
         T(c092_a_late_report_changes_no_outcome_and_is_checked_again),
+        T(c092_an_older_attempt_of_the_same_agent_is_late),
         T(a_late_report_after_the_end_makes_a_recheck_at_once),
         T(a_lease_given_again_carries_what_was_reported),
         T(a_task_given_back_waits_its_delay),
