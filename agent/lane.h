@@ -14,7 +14,7 @@
 struct xf_lane;
 
 enum xf_lane_msg_kind {
-    XF_LANE_OBJECT, /* an object's outcome */
+    XF_LANE_OBJECTS, /* outcomes of objects, of any of the lane's works */
     XF_LANE_OPENED,
     XF_LANE_PART,
     XF_LANE_ENDED, /* the work is the core's again */
@@ -23,13 +23,20 @@ enum xf_lane_msg_kind {
     XF_LANE_MSG_N
 };
 
+struct xf_lane_object {
+    struct xf_work *work;
+    uint32_t idx;
+    struct xf_result result; /* strings in the message's arena */
+};
+
 struct xf_lane_msg {
     enum xf_lane_msg_kind kind;
     struct xf_lane *lane;
-    struct xf_work *work;    /* all but notice and probed */
+    struct xf_work *work;    /* all but objects, notice and probed */
     struct xf_work_job *job; /* notice, probed: a reference */
-    uint32_t idx;            /* object */
-    struct xf_result result; /* object, ended; strings in the arena */
+    struct xf_lane_object *objects;
+    size_t n_objects;
+    struct xf_result result; /* ended; strings in the arena */
     struct xf_work_part part;
     struct xf_work_opened opened;
     struct xf_work_end end; /* end.result points to `result` */

@@ -380,7 +380,11 @@ static void on_msgs(void *arg)
         if (m == NULL) {
             break;
         }
-        if (m->kind == XF_LANE_NOTICE) {
+        if (m->kind == XF_LANE_OBJECTS) {
+            for (size_t i = 0; i < m->n_objects; i++) {
+                xf_rtask_on_object(m->objects[i].work->owner, &m->objects[i]);
+            }
+        } else if (m->kind == XF_LANE_NOTICE) {
             xf_runner_note(r, m->job->id, m->code.ptr, m->text);
         } else if (m->kind == XF_LANE_PROBED) {
             xf_rjob_probed(r, m->job, &m->err);

@@ -156,6 +156,7 @@ void xf_rtask_stop(struct xf_rtask *t,
                    enum xf_how how,
                    const struct xf_err *err);
 void xf_rtask_drop(struct xf_rtask *t);
+void xf_rtask_on_object(struct xf_rtask *t, const struct xf_lane_object *o);
 void xf_rtask_on_msg(struct xf_rtask *t, struct xf_lane_msg *m);
 void xf_rtask_free(struct xf_rtask *t);
 /** Is there something to tell? */

@@ -266,10 +266,10 @@ static void fresh(struct xf_rtask *t, uint8_t *told)
     }
 }
 
-static void on_object(struct xf_rtask *t, const struct xf_lane_msg *m)
+void xf_rtask_on_object(struct xf_rtask *t, const struct xf_lane_object *o)
 {
-    if (m->idx < t->results.n && xf_result_set_put(&t->results, m->idx, &m->result)) {
-        fresh(t, &t->told[m->idx]);
+    if (o->idx < t->results.n && xf_result_set_put(&t->results, o->idx, &o->result)) {
+        fresh(t, &t->told[o->idx]);
     }
 }
 
@@ -355,7 +355,6 @@ static void on_ended(struct xf_rtask *t, const struct xf_lane_msg *m)
 void xf_rtask_on_msg(struct xf_rtask *t, struct xf_lane_msg *m)
 {
     switch (m->kind) {
-    case XF_LANE_OBJECT: on_object(t, m); break;
     case XF_LANE_PART: on_part(t, m); break;
     case XF_LANE_OPENED:
         t->has_opened = true;
@@ -364,6 +363,7 @@ void xf_rtask_on_msg(struct xf_rtask *t, struct xf_lane_msg *m)
         t->opened.etag = xf_arena_dup(&t->arena, m->opened.etag);
         break;
     case XF_LANE_ENDED: on_ended(t, m); break;
+    case XF_LANE_OBJECTS:
     case XF_LANE_NOTICE:
     case XF_LANE_PROBED:
     case XF_LANE_MSG_N: break;

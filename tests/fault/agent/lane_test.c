@@ -41,7 +41,11 @@ static void open_fx(struct fx *fx, const char *copy)
 static void take(struct fx *fx, struct xf_lane_msg *m)
 {
     switch (m->kind) {
-    case XF_LANE_OBJECT: fx->copied += m->result.outcome == XF_OUTCOME_COPIED ? 1 : 0; break;
+    case XF_LANE_OBJECTS:
+        for (size_t i = 0; i < m->n_objects; i++) {
+            fx->copied += m->objects[i].result.outcome == XF_OUTCOME_COPIED ? 1 : 0;
+        }
+        break;
     case XF_LANE_ENDED:
         fx->ended++;
         fx->stopped += m->end.how == XF_WORK_STOPPED ? 1 : 0;
