@@ -12,7 +12,9 @@
 
 enum {
     TASKS_MAX = 64,
-    LANE_OBJECTS = 2000, /* held a lane: one batch being done, one ready */
+    LANE_OBJECTS = 2000, /* held a lane at least: one batch being done, one ready */
+    AHEAD_MS = 1000,     /* held at least: what is done meanwhile; a lease takes a commit */
+    PACE_MS = 1000,      /* the pace forgets what is older than some of these */
     LEASE_AGAIN_MS = 1000,
     MSGS_MAX = 65536,
     BEAT_BYTES_MAX = 8 * 1024 * 1024,
@@ -29,6 +31,15 @@ static bool takes_work(const struct xf_runner *r)
     return r->is_up && !r->is_drained && !r->is_closing;
 }
 
+/* How many objects to hold. Few when they are slow, so that other agents get theirs. */
+static uint64_t wanted_objects(const struct xf_runner *r)
+{
+    uint64_t least = (uint64_t)LANE_OBJECTS * r->n_lanes;
+    uint64_t ahead = (uint64_t)(r->pace * AHEAD_MS / 1000.0);
+
+    return ahead > least ? ahead : least;
+}
+
 void xf_runner_want(struct xf_runner *r)
 {
     uint64_t held = 0;
@@ -41,7 +52,7 @@ void xf_runner_want(struct xf_runner *r)
         const struct xf_rtask *t = XF_CONTAINER_OF(node, struct xf_rtask, node);
         held += t->state == XF_RTASK_ENDED ? 0 : t->n_left;
     }
-    uint64_t most = (uint64_t)LANE_OBJECTS * r->n_lanes;
+    uint64_t most = wanted_objects(r);
     if (held >= most) {
         return;
     }
@@ -235,6 +246,8 @@ static void fill_numbers(struct xf_runner *r, struct xf_msg_beat *m)
     m->bytes_s = rate(s.sum.bytes, r->last.bytes, now - r->last_ms);
     m->throttled = s.sum.throttled - r->last.throttled;
     m->retries = s.sum.retries - r->last.retries;
+    double weight = (double)(now - r->last_ms) / PACE_MS;
+    r->pace += (m->objects_s - r->pace) * (weight < 1.0 ? weight : 1.0);
     r->last = s.sum;
     r->last_ms = now;
 }

@@ -106,6 +106,7 @@ struct xf_runner {
     /* rates between beats */
     struct xf_engine_stats last;
     int64_t last_ms;
+    double pace; /* objects a second, smoothed */
     /* notices not sent yet */
     struct xf_notice {
         char *job;

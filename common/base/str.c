@@ -440,7 +440,8 @@ void xf_buf_put_percent(struct xf_buf *b, struct xf_str s, bool keep_slash)
     }
 }
 
-/* Value + 1 of a hex digit; 0: none. A table, since etags of a billion objects come through here. */
+/* Value + 1 of a hex digit; 0: none. A table, since etags of a billion objects come through here.
+ */
 static const unsigned char hex_digit[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
     ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,

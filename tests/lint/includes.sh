@@ -22,7 +22,7 @@ tests/s3d common/base common/rt
 # Third-party header (start of its name) and the files that may include it, as one regular expression.
 third_party='
 nng/ ^common/net/
-curl/ ^common/s3/
+curl/ ^(common/s3/|tests/bench/compare/floor[.]c$)
 libxml/ ^(common/s3/|tests/s3d/xml[.]c$)
 openssl/ ^(common/(s3/|base/hash[.]c$)|tests/s3d/digest[.]h$)
 msgpack ^proto/codec[.]c$
