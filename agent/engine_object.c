@@ -247,18 +247,26 @@ void xf_small_is_there(struct xf_op *op, enum xf_level level)
 }
 
 /* Neither etags nor times can tell: the bytes have to. A late write of an old attempt may be newer
- * than the source and yet an older version, so a recheck takes no time for a proof. */
+ * than the source and yet an older version, so a recheck takes no time for a proof. Nor does an
+ * object that failed in an earlier pass, perhaps when what is there now was to be proved. */
 static bool has_to_compare(const struct xf_op *op,
                            const struct xf_verify_side *source,
                            const struct xf_verify_side *dest)
 {
     bool by_etag = xf_verify_etags(source->etag, dest->etag) != XF_VERIFY_UNKNOWN;
     bool is_wanted = xf_op_spec(op)->if_exists == XF_JOB_EXISTS_SKIP_SAME;
+    bool has_failed = op->obj->attempts > 0 && (is_wanted || op->is_ours);
 
-    if (by_etag || source->size != dest->size) {
+    if (source->size != dest->size) {
         return false;
     }
-    return op->run->w->kind == XF_TASK_RECHECK ||
+    if (has_failed && xf_op_spec(op)->verify == XF_JOB_VERIFY_FULL) {
+        return true;
+    }
+    if (by_etag) {
+        return false;
+    }
+    return has_failed || op->run->w->kind == XF_TASK_RECHECK ||
            (is_wanted && dest->mtime_ms > 0 && source->mtime_ms == dest->mtime_ms);
 }
 

@@ -113,6 +113,18 @@ static void skip(struct xf_op *op, enum xf_skip why, enum xf_level level)
     xf_upload_outcome(op, &r);
 }
 
+/*
+ * An earlier pass tried and failed, perhaps at the proof of what is there now: size and time say
+ * nothing of that, and where the job wants the bytes compared the etag does not either.
+ */
+static bool is_unproved(const struct xf_op *op, bool by_size)
+{
+    int mode = xf_op_spec(op)->verify;
+
+    return op->obj->attempts > 0 &&
+           (by_size || mode == XF_JOB_VERIFY_FULL || mode == XF_JOB_VERIFY_CHECKSUM);
+}
+
 /* The destination has something under this key. */
 static void decide(struct xf_op *op, const struct xf_verify_side *there)
 {
@@ -121,7 +133,7 @@ static void decide(struct xf_op *op, const struct xf_verify_side *there)
         {xf_str_c(op->etag), op->src_is_opaque}, op->size, op->mtime_ms};
     struct xf_err err;
     bool by_size = false;
-    bool same = xf_verify_is_copy(&source, there, &by_size);
+    bool same = xf_verify_is_copy(&source, there, &by_size) && !is_unproved(op, by_size);
     enum xf_level level = by_size ? XF_LEVEL_SIZE : XF_LEVEL_ETAG;
     bool ours = (w->attempt > 1 || op->obj->attempts > 0) &&
                 (w->job->started_ms == 0 || there->mtime_ms >= w->job->started_ms);

@@ -472,7 +472,7 @@ static struct xf_store_op *make_upload_end(const struct xf_msg_item *m, struct i
     }
     /* A first open that ended before Create left nothing; otherwise the abort task looks. */
     in->left_open = !(it->kind == XF_TASK_OPEN && m->attempt == 1 && m->kind == XF_ITEM_DONE) &&
-                    in->result.outcome != XF_OUTCOME_COPIED;
+                    (it->kind == XF_TASK_OPEN || in->result.outcome != XF_OUTCOME_COPIED);
     return XF_STEAL(op);
 }
 

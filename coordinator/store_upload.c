@@ -350,8 +350,9 @@ check_end(const struct xf_task *t, const struct xf_result *r, struct xf_err *err
     if (r->outcome == XF_OUTCOME_PENDING || r->outcome >= XF_OUTCOME_N) {
         return XF_FAIL(err, XF_E_INVAL, "an upload ends with an outcome");
     }
-    if (r->outcome == XF_OUTCOME_COPIED && t->kind != XF_TASK_CLOSE) {
-        return XF_FAIL(err, XF_E_INVAL, "only a close task says that an upload is copied");
+    /* An open finds what an earlier pass of the job has copied. */
+    if (r->outcome == XF_OUTCOME_COPIED && t->kind != XF_TASK_CLOSE && t->kind != XF_TASK_OPEN) {
+        return XF_FAIL(err, XF_E_INVAL, "only an open or close says that an upload is copied");
     }
     if (t->kind != XF_TASK_OPEN && t->kind != XF_TASK_PARTS && t->kind != XF_TASK_CLOSE) {
         return XF_FAIL(err, XF_E_INVAL, "task %lld does not end an upload", (long long)t->id);

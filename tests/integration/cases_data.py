@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 from lab import MIB, MODES, Bench, Lab, cases, certificate, check, run, same  # noqa: E402
 from proxy import Wire  # noqa: E402
 
+LONG_AGO = 1577836800
 PARTS = '[copy]\npart_size = "5MiB"\nmultipart_threshold = "5MiB"\n'
 
 # What a GET may do to a body of 1 MiB.
@@ -227,13 +228,37 @@ def c052_full_verification_finds_a_flipped_bit():
         for mode in MODES:
             op = {"server": "CopyObject", "relay": "PutObject"}[mode]
             part = {"server": "UploadPartCopy", "relay": "UploadPart"}[mode]
-            b.one.put("src", f"c052{mode}/small", size=4000, seed=7)
-            b.one.put("src", f"c052{mode}/big", size=11 * MIB, seed=8)
+            b.one.put("src", f"c052{mode}/small", size=4000, seed=7, last_modified=LONG_AGO)
+            b.one.put("src", f"c052{mode}/big", size=11 * MIB, seed=8, last_modified=LONG_AGO)
             # Every answer says that all went well.
             flip = {"bucket": "dst", "key_prefix": f"c052{mode}/", "count": 1, "action": {"corrupt": True}}
             b.to(mode).faults(dict(flip, op=op), dict(flip, op=part))
             b.work(f"c052{mode}/", mode, PARTS + '[verify]\nmode = "full"\n')
             b.same(f"c052{mode}/", mode)
+
+
+def c052_what_failed_its_proof_proves_nothing_in_the_next_pass():
+    """Newer than the source, of its size, under an etag that tells nothing, written by this job: and wrong."""
+    kms = ["PutObject", "UploadPart", "CopyObject", "CreateMultipartUpload"]
+    with Bench("c052p") as b:
+        for mode in MODES:
+            op = {"server": "CopyObject", "relay": "PutObject"}[mode]
+            part = {"server": "UploadPartCopy", "relay": "UploadPart"}[mode]
+            b.one.put("src", f"c052{mode}/small", size=4000, seed=7, last_modified=LONG_AGO)
+            b.one.put("src", f"c052{mode}/big", size=11 * MIB, seed=8, last_modified=LONG_AGO)
+            where = {"bucket": "dst", "key_prefix": f"c052{mode}/"}
+            wrong = {"kms": True, "corrupt": True}
+            b.to(mode).faults(
+                dict(where, op=op, count=4, id="flips", action=wrong),  # as often as one pass tries
+                dict(where, op=part, count=1, id="flips", action=wrong),
+                dict(where, op=kms, action={"kms": True}),
+            )
+            st = b.work(f"c052{mode}/", mode, PARTS + '[verify]\nmode = "full"\n')
+            check(st["objects"]["copied"] == 2 and b.show(st["id"])["pass"] > 1, f"{mode}: {json.dumps(st)}")
+            b.same(f"c052{mode}/", mode)
+            left = [r for r in b.to(mode).admin("faults") if r["id"] == "flips" and r["fired"] == 0]
+            check(not left, f"faults that did not fire: {left}")
+            b.to(mode).admin("faults", "DELETE")
 
 
 if __name__ == "__main__":

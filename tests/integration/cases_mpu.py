@@ -111,6 +111,7 @@ def killed(mode, sig):
         (a,) = b.agents
         a.kill(sig)
         a.popen.wait(30)
+        wait_for("the last requests to end", lambda: s.admin("counters")["in_flight"] <= 1, 30)
         sent = s.count(PART[mode])
         known = b.show(job)["uploads"][0]["parts_done"]
         check(known >= 8 and sent - known <= (4 if sig == signal.SIGTERM else 28), f"{known} parts were recorded of {sent}")

@@ -344,6 +344,27 @@ static void c055_a_stop_aborts_what_may_be_open(void **state)
     assert_int_equal(kit_row(k, job).n.pending, 5);
 }
 
+/* A later pass finds that an earlier one has copied it; what a lost Create left is looked for. */
+static void an_open_may_find_the_object_copied(void **state)
+{
+    struct kit *k = *state;
+    int64_t job = job_with_uploads(k, 2);
+    struct held o[2];
+
+    assert_int_equal(kit_lease(k, job, 'a', XF_TASK_BIT(XF_TASK_OPEN), 2, o), 2);
+    assert_int_equal(kit_end(k, &o[0], XF_OUTCOME_COPIED, false), XF_OK);
+    assert_false(k->last.out.upload_end.to_abort);
+    assert_int_equal(kit_end(k, &o[1], XF_OUTCOME_COPIED, true), XF_OK);
+    assert_true(k->last.out.upload_end.to_abort);
+    kit_check(k);
+    assert_int_equal(kit_row(k, job).n.copied, 2);
+    assert_int_equal(kit_finish(k, job, XF_JOB_COMPLETED), XF_E_BUSY);
+    struct held x = kit_lease_one(k, job, 'a', XF_TASK_ABORT);
+    assert_int_equal(kit_abort_done(k, &x), XF_OK);
+    kit_check(k);
+    assert_int_equal(kit_finish(k, job, XF_JOB_COMPLETED), XF_OK);
+}
+
 /* CASE C053: the Complete went through although the job was stopped: the object counts. */
 static void c053_a_close_that_won_against_the_stop_counts(void **state)
 {
@@ -403,6 +424,7 @@ int main(void)
         T(five_deaths_fail_an_upload_and_abort_it),
         T(c092_an_upload_id_of_a_lost_lease_is_aborted),
         T(c055_a_stop_aborts_what_may_be_open),
+        T(an_open_may_find_the_object_copied),
         T(c053_a_close_that_won_against_the_stop_counts),
         T(uploads_end_before_others_begin),
     };
