@@ -118,6 +118,7 @@ def test_daemons_that_cannot_start_say_why():
         daemon(lab, [prog, "--data-dir", "/proc/no/such", "--listen", "tcp://127.0.0.1:0"], "/proc/no")
         daemon(lab, [prog, "--data-dir", os.path.join(lab.dir, "job"), "--config", os.path.join(lab.dir, "no.toml")], "no.toml")
         daemon(lab, [prog, "--bogus"], "bogus")
+        daemon(lab, [prog, "--data-dir", other, "--ready-fd", "77"], "--ready-fd 77", "not open")
         with open(os.path.join(lab.dir, "c.toml"), "w", encoding="utf-8") as f:
             f.write("[lease]\nttl = \"1ms\"\n")
         daemon(lab, [prog, "--data-dir", other, "--config", os.path.join(lab.dir, "c.toml")], "c.toml:2", "ttl")
@@ -125,6 +126,7 @@ def test_daemons_that_cannot_start_say_why():
         agent = os.path.join(BIN, "xfer-agent")
         daemon(lab, [agent, "--coordinator", lab.bus_url, "--id", "a2", "--state-dir", os.path.join(lab.dir, "agent-a1")], "agent-a1", "another")
         daemon(lab, [agent, "--coordinator", lab.bus_url, "--id", "a1", "--state-dir", os.path.join(lab.dir, "twin")], "a1")
+        daemon(lab, [agent, "--coordinator", lab.bus_url, "--id", "a3", "--state-dir", os.path.join(lab.dir, "a3"), "--ready-fd", "77"], "--ready-fd 77")
         check(c.alive(), "the coordinator did not outlive a second one")
 
 

@@ -31,7 +31,7 @@ zstd ^coordinator/store[a-z_]*[.][ch]$
 zlib ^(common/base/hash[.]c$|tests/s3d/(digest|gzip)[.]c$)
 jansson ^common/base/json[.]c$
 microhttpd ^common/net/httpd[.]c$
-systemd/ ^(coordinator|agent|ctl)/main[.]c$
+systemd/ ^common/rt/daemon[.]c$
 cmocka ^tests/lib/test[.]h$
 '
 
