@@ -334,6 +334,14 @@ xf_agent_new(const struct xf_agent_opts *opts, struct xf_agent **out, struct xf_
         (void)snprintf(a->host, sizeof(a->host), "unknown"); /* fits */
     }
     a->id = a->o.conf->id.len > 0 ? xf_str_dup(a->o.conf->id) : xf_xstrdup(a->host);
+    if (!xf_msg_is_agent_id(xf_str_c(a->id))) {
+        return XF_FAIL(err,
+                       XF_E_CONFIG,
+                       "the agent's name '%s' must be 1 to %d letters, digits and . _ : @ -: give "
+                       "another --id",
+                       a->id,
+                       XF_AGENT_ID_MAX);
+    }
     XF_TRY(read_token(a, err));
     XF_TRY(lock_state(a, err));
     XF_TRY(xf_loop_new(NULL, &a->loop, err));

@@ -396,7 +396,8 @@ static void on_hello(struct xf_hub *h,
         return;
     }
     if (q->instance.len != XF_INSTANCE_LEN || q->seq == 0 ||
-        xf_msg_hello_decode(q->body, &arena, &m, &err) != XF_OK || m.agent_id.len == 0) {
+        xf_msg_hello_decode(q->body, &arena, &m, &err) != XF_OK ||
+        !xf_msg_is_agent_id(m.agent_id)) {
         h->stats.malformed++;
         xf_hub_refuse(h, token, kind->kind, XF_E_PROTO, "hello is not understood");
         return;

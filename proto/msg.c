@@ -83,3 +83,19 @@ const struct xf_kind_info *xf_kind_at(size_t at)
 {
     return at < XF_ARRAY_LEN(kinds) ? &kinds[at] : NULL;
 }
+
+bool xf_msg_is_agent_id(struct xf_str id)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "._:@-";
+
+    if (id.len < 1 || id.len > XF_AGENT_ID_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < id.len; i++) {
+        if (id.ptr[i] == '\0' || strchr(allowed, id.ptr[i]) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}

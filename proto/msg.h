@@ -78,6 +78,12 @@ struct xf_kind_info {
     const struct xf_msg_desc *(*reply)(void);
 };
 
+/**
+ * May an agent be called this: 1 to XF_AGENT_ID_MAX letters, digits and `. _ : @ -`, so that its
+ * name stands unquoted in logs, labels, tables and commands.
+ */
+bool xf_msg_is_agent_id(struct xf_str id);
+
 /** NULL when there is no such kind. */
 const struct xf_kind_info *xf_kind_find(uint32_t kind);
 /** The at-th kind, from 0; NULL at the end. */

@@ -213,7 +213,9 @@ const char *xf_json_next(const struct xf_json *obj, const char *at, const struct
 
 char *xf_json_dump(const struct xf_json *j, bool pretty)
 {
-    char *text = json_dumps(j_of(j), JSON_ENCODE_ANY | (pretty ? JSON_INDENT(2) : JSON_COMPACT));
+    /* 15 digits: 0.1 stays 0.1, and every number that people measure is told whole. */
+    size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(15);
+    char *text = json_dumps(j_of(j), flags | (pretty ? JSON_INDENT(2) : JSON_COMPACT));
 
     XF_ASSERT(text != NULL);
     if (strchr(text, 0x7f) == NULL) {

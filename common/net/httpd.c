@@ -25,8 +25,8 @@
 #include <unistd.h>
 
 enum {
-    CONNS_DEFAULT = 64,
-    IDLE_S = 30,
+    CONNS_DEFAULT = 256,
+    IDLE_S = 5,              /* a connection without a whole request keeps others out */
     CONN_MEMORY = 32 * 1024, /* a request's head, bounded */
     BACKLOG = 64,
     ADDRESS_MAX = 80

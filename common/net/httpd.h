@@ -29,7 +29,7 @@ struct xf_httpd_opts {
     const struct xf_httpd_route *routes; /* borrowed for the server's life */
     size_t n_routes;
     void *arg;          /* of the handlers */
-    unsigned max_conns; /* 0: 64 */
+    unsigned max_conns; /* 0: 256 */
 };
 
 /**

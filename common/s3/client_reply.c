@@ -423,20 +423,19 @@ static void judge(struct xf_s3_req *req)
 static void wrap(struct xf_s3_req *req, const struct xf_http_done *done)
 {
     struct xf_s3_result *res = &req->res;
+    XF_AUTO_BUF host = {0};
 
+    xf_uri_host(&host, &req->s3->opts.endpoint, true, XF_STR_EMPTY); /* with its port */
     if (done->err.code != XF_OK && done->peer[0] != '\0') {
         (void)XF_WRAP(&res->err,
                       "cannot %s '%s' at %s (%s)",
                       xf_s3_op_name(req->op),
                       req->name.ptr,
-                      req->s3->opts.endpoint.host,
+                      host.ptr,
                       done->peer);
     } else {
-        (void)XF_WRAP(&res->err,
-                      "cannot %s '%s' at %s",
-                      xf_s3_op_name(req->op),
-                      req->name.ptr,
-                      req->s3->opts.endpoint.host);
+        (void)XF_WRAP(
+            &res->err, "cannot %s '%s' at %s", xf_s3_op_name(req->op), req->name.ptr, host.ptr);
     }
 }
 

@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -136,6 +137,30 @@ def test_a_small_source_that_changes_while_it_is_put_is_copied_again():
 
 def test_our_own_older_write_does_not_stop_the_newer_one():
     relay_of_a_changing_source('[copy]\nif_exists = "fail"\n')
+
+
+def test_idle_connections_do_not_keep_the_page_from_others():
+    with Lab("idle") as lab:
+        lab.coordinator()
+        idle = []
+        try:
+            for _ in range(400):
+                c = socket.create_connection(("127.0.0.1", lab.http_port), 5)
+                c.sendall(b"GET /healthz HTTP/1.1\r\nHost:")  # and never the rest
+                idle.append(c)
+            began = time.monotonic()
+            wait_for("an answer beside them", lambda: answers(lab), 60)
+            check(time.monotonic() - began < 30, f"healthz took {time.monotonic() - began:.0f} s")
+        finally:
+            for c in idle:
+                c.close()
+
+
+def answers(lab):
+    try:
+        return lab.http("healthz")
+    except OSError:
+        return None
 
 
 if __name__ == "__main__":

@@ -127,6 +127,8 @@ def test_daemons_that_cannot_start_say_why():
         daemon(lab, [agent, "--coordinator", lab.bus_url, "--id", "a2", "--state-dir", os.path.join(lab.dir, "agent-a1")], "agent-a1", "another")
         daemon(lab, [agent, "--coordinator", lab.bus_url, "--id", "a1", "--state-dir", os.path.join(lab.dir, "twin")], "a1")
         daemon(lab, [agent, "--coordinator", lab.bus_url, "--id", "a3", "--state-dir", os.path.join(lab.dir, "a3"), "--ready-fd", "77"], "--ready-fd 77")
+        for bad in ("a b", "a\n", "a/b", "\u00e9", "x" * 129):
+            daemon(lab, [agent, "--coordinator", lab.bus_url, "--id", bad, "--state-dir", os.path.join(lab.dir, "bad")], "id")
         check(c.alive(), "the coordinator did not outlive a second one")
 
 

@@ -14,6 +14,16 @@ static void a_key_that_is_not_utf8_is_percent_encoded_and_marked(void **state)
                         "{\"key\":\"a/%FF\",\"key_encoding\":\"percent\",\"plain\":\"\xc3\xa9\"}");
 }
 
+static void numbers_are_told_as_people_write_them(void **state)
+{
+    XF_AUTO(xf_json) o = xf_json_object();
+
+    (void)state; /* no fixture */
+    xf_json_set_f64(o, "s", 0.148);
+    XF_AUTO_FREE char *text = xf_json_dump(o, false);
+    assert_string_equal(text, "{\"s\":0.148}");
+}
+
 static void values_come_back_and_wrong_types_give_the_default(void **state)
 {
     struct xf_err err;
@@ -66,6 +76,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_that_is_not_utf8_is_percent_encoded_and_marked),
+        cmocka_unit_test(numbers_are_told_as_people_write_them),
         cmocka_unit_test(values_come_back_and_wrong_types_give_the_default),
         cmocka_unit_test(bad_text_names_its_place),
         cmocka_unit_test(times_are_utc_text_or_null),
