@@ -24,6 +24,7 @@ enum {
 
 /* ---- leases ---- */
 
+static void stop_all(struct xf_runner *r, enum xf_engine_stop stop);
 static void on_leased(void *arg, const struct xf_msg_lease_reply *m, const struct xf_err *err);
 
 static bool takes_work(const struct xf_runner *r)
@@ -82,6 +83,10 @@ static void on_leased(void *arg, const struct xf_msg_lease_reply *m, const struc
     }
     for (uint32_t i = 0; i < m->n_tasks; i++) {
         xf_rtask_accept(r, &m->tasks[i]);
+    }
+    if (r->is_drained || r->is_closing) {
+        stop_all(r,
+                 XF_STOP_SOFT); /* it was on its way when the drain began: it goes back unbegun */
     }
     XF_LIST_FOREACH (node, &r->jobs) {
         struct xf_rjob *j = XF_CONTAINER_OF(node, struct xf_rjob, node);

@@ -10,6 +10,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
 from lab import BIN, MIB, Bench, Lab, cases, check, invariant_1, run, same, wait_for  # noqa: E402
+from proxy import Proxy  # noqa: E402
 
 PARTS = '[copy]\npart_size = "5MiB"\nmultipart_threshold = "5MiB"\n'
 
@@ -176,6 +177,33 @@ def c087_a_stopped_agent_waits_only_so_long_for_a_slow_copy():
         st = wait_for("the store to know", lambda: (lambda s: s if s["objects"]["in_flight"] == 0 else None)(b.status(job)), 10)
         check(st["objects"]["failed"] == 0 and st["objects"]["pending"] == 50, f"interrupted objects are pending: {json.dumps(st)}")
         b.one.post("limits", {"latency": ""})
+
+
+def c087_work_that_arrives_after_the_stop_goes_back_unbegun():
+    with Bench("c087l", agents=0) as b:
+        b.one.post("limits", {"latency": "copy=4000"})
+        for prefix, n in (("c087/first/", 1), ("c087/second/", 20)):
+            for i in range(n):
+                b.one.put("src", f"{prefix}{i}", "x")
+        proxy = Proxy(b.bus_port)
+        b.agents = [b.agent("a0", url=proxy.url)]
+        (a,) = b.agents
+        first = b.begin("c087/first/")
+        wait_for("a copy on its way", lambda: b.one.admin("counters")["in_flight"] >= 2, 30)
+        proxy.replies.clear()
+        second = b.begin("c087/second/")
+        wait_for("a lease of the second job", lambda: b.status(second)["objects"]["in_flight"] > 0, 30)
+        a.kill(signal.SIGTERM)
+        wait_for("the agent to know", lambda: "agent.draining" in a.tail(), 10)
+        proxy.replies.set()
+        check(a.popen.wait(30) == 0, f"exit {a.popen.returncode}")
+        b.agents = []
+        begun = [r["key"] for r in b.one.requests("CopyObject") if "second" in r["key"]]
+        check(not begun, f"begun after the stop: {begun}")
+        check(b.ended(first)["objects"]["copied"] == 1, json.dumps(b.status(first)))
+        st = wait_for("the store to know", lambda: (lambda s: s if s["objects"]["in_flight"] == 0 else None)(b.status(second)), 30)
+        check(st["objects"]["pending"] == 20 and st["objects"]["failed"] == 0, json.dumps(st))
+        proxy.close()
 
 
 def c087_a_second_sigterm_ends_an_agent_at_once():

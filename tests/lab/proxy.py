@@ -1,6 +1,6 @@
 """proxy.py - TCP relays between programs of a lab.
 
-Proxy can cut, repeat and record. It knows the framing of SP over TCP (nng): 8 bytes of greeting each way, then messages
+Proxy can cut, hold back, repeat and record. It knows the framing of SP over TCP (nng): 8 bytes of greeting each way, then messages
 with an 8-byte length. What it recorded can be sent again over a connection of its own (replay).
 
 Wire stands before an S3 server: as a firewall that drops every packet, or as a TLS end that closes in the middle of a body.
@@ -48,6 +48,8 @@ class Proxy:
         self.recorded = []
         self.raw = bytearray()  # everything that passed, both ways, when recording
         self.is_cut = False
+        self.replies = threading.Event()  # when cleared, replies wait here
+        self.replies.set()
         self.socks = set()
         self.lock = threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -88,6 +90,8 @@ class Proxy:
                         self.raw += body
                         if is_request:
                             self.recorded.append(body)
+                if not is_request:
+                    self.replies.wait()
                 for _ in range(copies):
                     write_message(dst, body)
         except OSError:
