@@ -4,11 +4,17 @@
 #include "common/s3/http_curl.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <strings.h>
 #include <sys/socket.h>
 
 #define BULK_BUFFER  (128L * 1024L)
 #define PLAIN_BUFFER (16L * 1024L)
+
+/* A peer that acknowledges nothing is given up this much after the stall window, also where an
+ * answer may take long: a stall is told better by its own name. */
+enum { UNHEARD_MORE_MS = 2000 };
 
 /* ---- head ---- */
 
@@ -221,11 +227,17 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
 {
     struct xf_http_req *req = arg;
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    unsigned unheard_ms = (unsigned)(req->owner->opts.stall_window_ms + UNHEARD_MORE_MS);
 
     (void)purpose; /* there is one: a connection */
     if (fd < 0) {
         req->os_errno = errno;
         return CURL_SOCKET_BAD;
+    }
+    if (address->family != AF_UNIX) {
+        /* Without it the kernel sends again to a peer that has vanished for a quarter of an hour.
+         */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unheard_ms, sizeof(unheard_ms));
     }
     return fd;
 }

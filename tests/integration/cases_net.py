@@ -155,6 +155,23 @@ def c061_a_firewall_that_drops_everything_is_given_up():
                 wire.close()
 
 
+def c061_a_complete_that_nobody_hears_is_given_up():
+    """Its answer may take minutes, but not its way to the server."""
+    with Bench("c061c", agent_conf=SHORT_LIMITS, env={"XFER_LOG": "debug"}) as b:
+        b.one.put("src", "c061/big", size=12 * MIB, seed=1)
+        b.one.post("limits", {"latency": "head=1500"})  # the look at the source before Complete
+        wire = Wire(b.two)
+        job = b.submit(b.toml(b.one, wire, "s3://src/c061/", "s3://dst/c061/", PARTS))
+        wait_for("the last part", lambda: any(u["parts"] == 3 for u in b.two.admin("uploads")["uploads"]), 60)
+        wire.drop()
+        wait_for("Complete to be given up", lambda: re.search("step=complete|side=destination .*reason=unreachable", b.agents[0].tail(1 << 22)), 60)
+        check(b.two.count("CompleteMultipartUpload") == 0, "it was heard: this test proves nothing")
+        wire.mend()
+        b.ended(job, timeout=90)
+        b.same("c061/", "relay")
+        wire.close()
+
+
 TOKEN = "TOKENTOKENtokenq7Wz2"
 
 

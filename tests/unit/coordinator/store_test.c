@@ -296,6 +296,9 @@ static void c092_an_older_attempt_of_the_same_agent_is_late(void **state)
     assert_memory_equal(second.instance, first.instance, sizeof(first.instance));
     assert_int_equal(kit_checkpoint(k, &first, 0, 4, XF_OUTCOME_FAILED, true), XF_E_STALE);
     assert_int_equal(kit_give_back(k, &first, XF_HOW_DRAINED), XF_E_STALE);
+    struct held stranger = second; /* the right number, but not the owner */
+    stranger.instance[0] ^= 1;
+    assert_int_equal(kit_checkpoint(k, &stranger, 0, 4, XF_OUTCOME_FAILED, true), XF_E_STALE);
     assert_int_equal(kit_row(k, job).n.failed, 0);
     assert_int_equal(kit_checkpoint(k, &second, 0, 4, XF_OUTCOME_COPIED, true), XF_OK);
     assert_int_equal(kit_row(k, job).n.copied, 4);
