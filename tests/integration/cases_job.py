@@ -15,10 +15,23 @@ from proxy import Proxy  # noqa: E402
 PARTS = '[copy]\npart_size = "5MiB"\nmultipart_threshold = "5MiB"\n'
 
 
+class Ctl(subprocess.Popen):
+    """xferctl as a process of its own; what communicate() gives is searched for secrets."""
+
+    def __init__(self, lab, args, **kw):
+        kw = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **kw}
+        super().__init__([os.path.join(BIN, "xferctl"), *args], env=lab.env, stdin=subprocess.DEVNULL, cwd=lab.dir, **kw)
+        self.lab = lab
+
+    def communicate(self, *args, **kw):
+        got = super().communicate(*args, **kw)
+        for text in got:
+            self.lab.no_secret("what xferctl printed", text or b"")
+        return got
+
+
 def ctl(lab, args, **kw):
-    """xferctl as a process of its own."""
-    kw = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **kw}
-    return subprocess.Popen([os.path.join(BIN, "xferctl"), *args], env=lab.env, stdin=subprocess.DEVNULL, cwd=lab.dir, **kw)
+    return Ctl(lab, args, **kw)
 
 
 def c079_exit_codes_follow_what_happened():

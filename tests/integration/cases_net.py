@@ -203,13 +203,21 @@ def c070_no_secret_is_in_anything_that_was_written_or_sent():
         ):
             for s in (b.one, b.two):
                 s.faults({"op": ["CopyObject", "PutObject", "GetObject"], "key_glob": f"c070/*{i}", "count": 1 if action.get("code") == "ExpiredToken" else 2, "action": action})
+        ctl_env = {**env, "XFER_COORDINATOR": proxy.url}
         for mode in MODES:
-            job = b.begin("c070/", mode, PARTS + "[retry]\nattempts = 2\n", src_more=token[0], dst_more=token[1])
+            path = b.toml(b.one, b.to(mode), "s3://src/c070/", "s3://dst/c070/", PARTS + "[retry]\nattempts = 2\n", *token)
+            code, out, err = b.ctl("submit", path, env=ctl_env)
+            check(code == 0, f"submit ended with {code}: {err}")
+            job = out.split()[-1]
             st = b.wait_job(job, 90)
             check(st["state"] in ("completed", "completed_with_failures"), json.dumps(st))
-            b.ctl("report", job)
-            b.ctl("report", job, "--format", "json")
-            b.ctl("show", job, "--json")
+            for args in (["report"], ["report", "--format", "json"], ["show", "--json"], ["status"]):
+                b.ctl(args[0], job, *args[1:], env=ctl_env)
+        # Both halves in one process, which tells all that it does.
+        path = b.toml(b.one, b.two, "s3://src/c070/", "s3://dst/c070r/", PARTS, *token)
+        code, out, err = b.ctl("run", path, env=env)
+        check(code in (0, 3) and "level=debug" in err, f"run ended with {code}: {err[-500:]}")
+        check("Signature=" not in err and "Credential=" not in err, "run logs an Authorization header")
         for s in (b.one, b.two):
             check(s.admin("counters")["auth_failures"] == 0, "a request was signed wrongly")
         sent = bytes(proxy.raw)

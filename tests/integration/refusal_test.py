@@ -21,6 +21,7 @@ def refused(lab, args, code, *texts, env=None):
 
 def daemon(lab, argv, *texts):
     r = subprocess.run(argv, env=lab.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    lab.no_secret(f"what {argv[0]} printed", r.stdout + r.stderr)
     check(r.returncode == 2, f"{argv}: exit {r.returncode}, not 2: {r.stderr}")
     for t in texts:
         check(t.lower() in r.stderr.lower(), f"{argv}: the error does not say {t!r}: {r.stderr}")

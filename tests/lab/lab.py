@@ -6,6 +6,7 @@ hands to the programs are searched for, at the end, in everything that the progr
 Environment: XF_BIN_DIR (folder of the programs), XF_SEED (printed; replays a run), XF_KEEP_TMP (keep the folder).
 """
 
+import base64
 import csv
 import io
 import json
@@ -285,6 +286,13 @@ class Lab:
             else:
                 shutil.rmtree(self.dir, ignore_errors=True)
 
+    def no_secret(self, what, data):
+        """Fails when a secret stands in these bytes or this text, as it is, in base64 or in hex."""
+        data = data if isinstance(data, bytes) else data.encode(errors="replace")
+        for s in (s.encode() for s in self.secrets):
+            for form in (s, base64.b64encode(s).rstrip(b"="), s.hex().encode()):
+                check(form not in data, f"a secret stands in {what}")
+
     def search_secrets(self):
         """No secret that the programs got may stand in any file that they wrote."""
         for folder, folders, files in os.walk(self.dir):
@@ -298,9 +306,7 @@ class Lab:
                         data = fh.read()
                 except OSError:
                     continue
-                for s in self.secrets:
-                    if s.encode() in data:
-                        raise Failed(f"a secret stands in {path}")
+                self.no_secret(path, data)
 
     def config(self, name, text):
         """Options that hand a daemon this configuration; none without a text."""
@@ -341,8 +347,7 @@ class Lab:
             check=False,
         )
         out, err = r.stdout.decode(errors="replace"), r.stderr.decode(errors="replace")
-        for s in self.secrets:
-            check(s not in out + err, f"xferctl {args} printed a secret")
+        self.no_secret(f"what xferctl {args} printed", r.stdout + r.stderr)
         return r.returncode, out, err
 
     def toml(self, src, dst, src_url, dst_url, text="", src_more="", dst_more=""):
@@ -361,7 +366,20 @@ class Lab:
     def http(self, path):
         """Text of a page of the coordinator."""
         with urllib.request.urlopen(f"{self.http_url}/{path}", timeout=10) as r:
-            return r.read().decode()
+            text = r.read().decode()
+        self.no_secret(f"the coordinator's /{path}", text)
+        return text
+
+    def look_everywhere(self):
+        """Everything that a coordinator tells of its jobs: each text is searched for secrets."""
+        for path in ("", "metrics", "api/v1/jobs", "api/v1/agents"):
+            self.http(path)
+        code, out, err = self.ctl("list", "--json")
+        check(code == 0, f"list ended with {code}: {err}")
+        self.ctl("agents", "--json")
+        for job in json.loads(out)["jobs"]:
+            for args in (["status"], ["show"], ["report", "--only", "failed"], ["report", "--only", "failed", "--format", "json"]):
+                self.ctl(args[0], job["id"], *args[1:])
 
     def submit(self, path, *args):
         code, out, err = self.ctl("submit", path, *args)
@@ -470,6 +488,7 @@ class Bench(Lab):
     def __exit__(self, kind, value, trace):
         try:
             if kind is None:
+                self.look_everywhere()
                 for p in [*self.agents, self.coord]:
                     check(p.stop() == 0, f"{p.name} did not stop cleanly: {p.popen.returncode}\n{p.tail()}")
                 self.check_store()
