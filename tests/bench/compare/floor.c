@@ -64,6 +64,7 @@ static int on_timer(CURLM *multi, long ms, void *arg)
     return 0;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's */
 static size_t drop(char *data, size_t size, size_t n, void *arg)
 {
     (void)data;
