@@ -30,6 +30,15 @@ void xf_op_begin(struct xf_op *op);
 void xf_run_cancel_ops(struct xf_run *run);
 bool xf_engine_is_past_fence(const struct xf_engine *e);
 
+/* ---- engine_down.c ---- */
+enum xf_downness {
+    XF_UP,
+    XF_DOWN,     /* ask again later; no try is spent */
+    XF_DOWN_LONG /* the work is better given back */
+};
+/** What an answer, or none, says of the endpoint; counts it. */
+enum xf_downness xf_op_downness(struct xf_op *op, const struct xf_s3_result *res);
+
 /* ---- engine.c ---- */
 bool xf_run_is_stopped(const struct xf_run *run); /* no new request */
 /** The whole run ends like this (once): the first call wins, everything else of it is cancelled. */

@@ -298,7 +298,7 @@ enum xf_limit_how xf_op_how(const struct xf_s3_result *res)
     case XF_CLASS_LOCAL:
     case XF_CLASS_N: break;
     }
-    if (res->err.code == XF_E_UNREACHABLE) {
+    if (res->err.code == XF_E_UNREACHABLE) { /* the other half of a pair */
         return XF_LIMIT_DOWN;
     }
     return res->status != 0 ? XF_LIMIT_OK : XF_LIMIT_NEUTRAL;

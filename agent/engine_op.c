@@ -17,9 +17,6 @@
 #include "common/base/log.h"
 #include "common/base/retry.h"
 
-/* An endpoint that this host has not reached for so long may be reached by another. */
-enum { DOWN_UNFIT_MS = 60 * 1000 };
-
 void xf_op_on_timer(struct xf_timer *t)
 {
     xf_op_begin(t->arg);
@@ -298,18 +295,14 @@ void xf_op_go_with_buf(struct xf_op *op, size_t size, unsigned state)
     xf_op_begin(op);
 }
 
-/* Has the side been out of reach for so long that the work is better given back? */
-static bool is_down_long(struct xf_op *op, const struct xf_s3_result *res)
+/* The coordinator holds the job for this code. */
+static void give_back_unreached(struct xf_op *op, const struct xf_err *why)
 {
-    int64_t *since = &op->run->ej->down_since_ms[op->steps[op->state].side];
-    int64_t now = xf_loop_mono_ms(op->run->e->loop);
+    struct xf_err err;
 
-    if (res->err.code != XF_E_UNREACHABLE) {
-        *since = res->status != 0 ? 0 : *since;
-        return false;
-    }
-    *since = *since == 0 ? now : *since;
-    return now - *since >= DOWN_UNFIT_MS;
+    (void)XF_FAIL(&err, XF_E_UNREACHABLE, "%s", why->msg);
+    xf_run_fail(op->run, XF_WORK_UNFIT, &err);
+    xf_op_end(op);
 }
 
 void xf_op_reply(void *arg, const struct xf_s3_result *res)
@@ -318,8 +311,8 @@ void xf_op_reply(void *arg, const struct xf_s3_result *res)
     struct xf_engine *e = op->run->e;
     const struct xf_step *step = &op->steps[op->state];
     enum xf_class cls = xf_code_class(res->err.code);
-    bool is_down = res->err.code == XF_E_UNREACHABLE;
-    bool is_unfit = cls == XF_CLASS_LOCAL || is_down_long(op, res);
+    enum xf_downness downness = xf_op_downness(op, res);
+    bool is_down = downness != XF_UP;
 
     op->req = NULL;
     (void)atomic_fetch_sub(&e->n_in_flight, 1); /* a count */
@@ -329,16 +322,18 @@ void xf_op_reply(void *arg, const struct xf_s3_result *res)
     }
     op->has_rate = op->has_rate && (cls == XF_CLASS_SLOW_DOWN || is_down); /* nothing came */
     op->maybe_done = op->maybe_done || res->maybe_done;
-    xf_op_give(op, step->side, xf_op_how(res), res->retry_after_ms);
+    xf_op_give(op, step->side, is_down ? XF_LIMIT_DOWN : xf_op_how(res), res->retry_after_ms);
     for (int side = 0; side < XF_SIDE_N; side++) { /* the other one of a pair */
         xf_op_give(
             op, (enum xf_side)side, cls == XF_CLASS_NONE ? XF_LIMIT_OK : XF_LIMIT_NEUTRAL, -1);
     }
     if (op->is_cancelled || res->err.code == XF_E_CANCELLED) {
         xf_op_end(op);
-    } else if (is_unfit && op->run->w != NULL) {
+    } else if (cls == XF_CLASS_LOCAL && op->run->w != NULL) {
         xf_run_fail(op->run, XF_WORK_UNFIT, &res->err);
         xf_op_end(op);
+    } else if (downness == XF_DOWN_LONG && op->run->w != NULL) {
+        give_back_unreached(op, &res->err);
     } else if (cls == XF_CLASS_SLOW_DOWN || (is_down && op->run->w != NULL)) {
         xf_op_begin(op); /* the limit says when; no try is spent */
     } else if (cls == XF_CLASS_RETRY && (step->flags & XF_STEP_OWN_RETRY) == 0 &&

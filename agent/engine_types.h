@@ -45,6 +45,13 @@ struct xf_step {
     void (*done)(struct xf_op *op, const struct xf_s3_result *res);
 };
 
+/* What tells that a side's endpoint is out of reach; see engine_down.c. */
+struct xf_down {
+    int64_t since_ms; /* monotonic; 0: it is not */
+    unsigned n_mute;  /* requests without an answer since the last one that had one */
+    bool is_doubted;  /* a probe is answered where objects are not */
+};
+
 /* A job on this engine. */
 struct xf_ejob {
     struct xf_list node;
@@ -52,9 +59,9 @@ struct xf_ejob {
     struct xf_s3 *s3[XF_SIDE_N];
     struct xf_limit *limit[XF_SIDE_N];
     struct xf_rate *rate;
-    char *region[XF_SIDE_N];          /* learnt from a redirect; NULL: as the spec says */
-    int64_t down_since_ms[XF_SIDE_N]; /* no connection since then; 0: an answer came */
-    struct xf_list parked;            /* ops that wait while the job is held */
+    char *region[XF_SIDE_N]; /* learnt from a redirect; NULL: as the spec says */
+    struct xf_down down[XF_SIDE_N];
+    struct xf_list parked; /* ops that wait while the job is held */
     unsigned n_runs;
     bool is_held;
 };

@@ -139,6 +139,35 @@ def test_our_own_older_write_does_not_stop_the_newer_one():
     relay_of_a_changing_source('[copy]\nif_exists = "fail"\n')
 
 
+def test_an_endpoint_that_resets_all_is_waited_for():
+    """No attempt is spent while nobody answers: one attempt an object is enough for the whole job."""
+    with Lab("resets") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:3000:1KiB:flat", "--bucket", "dst", "--latency", "copy=20")
+        lab.coordinator()
+        lab.agent("one")
+        job = lab.submit(lab.toml(s3, s3, "s3://src/", "s3://dst/", "[limits]\nin_flight = 32\n[retry]\nattempts = 1\n"))
+        wait_for("copies", lambda: lab.status(job)["objects"]["copied"] > 100, 60)
+        s3.faults({"bucket": "dst", "action": {"reply_lost": True, "end": "rst"}})
+        time.sleep(15)  # longer than all the tries of an object take
+        st = lab.status(job)
+        check(st["objects"]["failed"] == 0 and st["objects"]["copied"] < 3000, json.dumps(st))
+        s3.admin("faults", "DELETE")
+        st = lab.wait_job(job, 120)
+        check(st["state"] == "completed" and st["objects"]["copied"] == 3000, json.dumps(st))
+        same(s3.diff("src/", "dst/"))
+
+
+def test_objects_that_are_never_answered_fail_where_others_are():
+    with Lab("mute") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:300:1KiB:flat", "--bucket", "dst")
+        s3.faults(*({"op": "CopyObject", "key": f"obj-{n:012d}", "action": {"work": False, "reply_lost": True, "end": "rst"}} for n in range(280, 300)))
+        lab.coordinator()
+        lab.agent("one")
+        job = lab.submit(lab.toml(s3, s3, "s3://src/", "s3://dst/", "[retry]\nattempts = 1\n"))
+        st = lab.wait_job(job, 240)
+        check(st["exit_code"] == 3 and st["objects"]["copied"] == 280 and st["objects"]["failed"] == 20, json.dumps(st))
+
+
 def test_idle_connections_do_not_keep_the_page_from_others():
     with Lab("idle") as lab:
         lab.coordinator()

@@ -1,0 +1,62 @@
+/*
+ * engine_down.c - is it the endpoint that is out of reach, or one object?
+ *
+ * No connection is the endpoint's. Connections that end without an answer (reset, stalled), and
+ * answers of a gateway that has nobody behind it (502, 504), may be an object's own: MUTE_N of them
+ * with no other answer of that side between are taken for the endpoint's. While it is down the
+ * limit lets one request at a time through, with growing pauses, and no op spends a try. After
+ * DOWN_UNFIT_MS the work is given back, the job waits, and a probe of the buckets tells when it can
+ * go on. Where the probe is answered and the objects still are not, it is the objects: from then on
+ * tries are spent, until a write or read of one is answered.
+ */
+#include "agent/engine_int.h"
+
+enum {
+    MUTE_N = 8,
+    DOWN_UNFIT_MS = 60 * 1000 /* another host may reach it by then */
+};
+
+static bool is_mute(const struct xf_s3_result *res)
+{
+    if (xf_code_class(res->err.code) != XF_CLASS_RETRY) {
+        return false;
+    }
+    return res->status == 0 || res->status == 502 || res->status == 504;
+}
+
+/* Looks, listings and probes are answered by a service that answers no copies, too. */
+static void answered(struct xf_down *d, unsigned step_flags)
+{
+    d->since_ms = 0;
+    d->n_mute = 0;
+    if ((step_flags & (XF_STEP_WRITE | XF_STEP_BULK)) != 0) {
+        d->is_doubted = false;
+    }
+}
+
+enum xf_downness xf_op_downness(struct xf_op *op, const struct xf_s3_result *res)
+{
+    const struct xf_step *step = &op->steps[op->state];
+    struct xf_down *d = &op->run->ej->down[step->side];
+    int64_t now = xf_loop_mono_ms(op->run->e->loop);
+    bool is_refused = res->err.code == XF_E_UNREACHABLE;
+
+    if (!is_refused && !is_mute(res)) {
+        if (res->status != 0) {
+            answered(d, step->flags);
+        }
+        return XF_UP;
+    }
+    if (!is_refused) {
+        d->n_mute++;
+        if (d->is_doubted || d->n_mute < MUTE_N || (step->flags & XF_STEP_OWN_RETRY) != 0) {
+            return XF_UP;
+        }
+    }
+    d->since_ms = d->since_ms == 0 ? now : d->since_ms;
+    if (now - d->since_ms < DOWN_UNFIT_MS) {
+        return XF_DOWN;
+    }
+    d->is_doubted = !is_refused;
+    return XF_DOWN_LONG;
+}
