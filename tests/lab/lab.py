@@ -506,7 +506,7 @@ class Bench(Lab):
         src, dst = source or f"src/{prefix}", prefix if to is None else to
         return self.submit(self.toml(self.one, self.to(mode), f"s3://{src}", f"s3://dst/{dst}", text, **more))
 
-    def ended(self, job, want="completed", timeout=60, tick=None):
+    def ended(self, job, want="completed", timeout=120, tick=None):
         """Waits for the end of a job, checks what must hold of every job, and gives its status."""
 
         def look(st):
@@ -527,7 +527,7 @@ class Bench(Lab):
         check(want != "completed" or st["listing"]["complete"], f"completed by an incomplete listing: {json.dumps(st)}")
         return st
 
-    def work(self, prefix, mode="server", text="", want="completed", timeout=60, tick=None, **more):
+    def work(self, prefix, mode="server", text="", want="completed", timeout=120, tick=None, **more):
         """begin() and ended(); nothing may be left open."""
         st = self.ended(self.begin(prefix, mode, text, **more), want, timeout, tick)
         for s in (self.one, self.two):
