@@ -5,6 +5,7 @@
 #include "common/job/spec.h"
 #include "common/s3/creds.h"
 #include "common/s3/plan.h"
+#include "common/s3/provider.h"
 
 #include <stdio.h>
 
@@ -18,6 +19,8 @@ default_creds(const struct xf_job_side *side, struct xf_creds_source **out, stru
         .access_key_env = side->access_key_env,
         .secret_key_env = side->secret_key_env,
         .session_token_env = side->session_token_env,
+        .role_arn = side->role_arn,
+        .external_id = side->external_id,
     };
     return xf_creds_source_new(&opts, out, err);
 }

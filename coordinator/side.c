@@ -8,6 +8,7 @@
 
 #include "common/job/spec.h"
 #include "common/s3/creds.h"
+#include "common/s3/provider.h"
 #include "common/s3/uri.h"
 
 static enum xf_code find_region(const struct xf_job_side *side,
@@ -39,7 +40,9 @@ enum xf_code xf_side_client(const struct xf_side_env *env,
     const struct xf_creds_opts co = {.profile = side->profile,
                                      .access_key_env = side->access_key_env,
                                      .secret_key_env = side->secret_key_env,
-                                     .session_token_env = side->session_token_env};
+                                     .session_token_env = side->session_token_env,
+                                     .role_arn = side->role_arn,
+                                     .external_id = side->external_id};
     XF_AUTO(xf_creds_source) creds = NULL;
     struct xf_s3_opts o = {
         .loop = env->loop,

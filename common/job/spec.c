@@ -72,6 +72,20 @@ static const char *const vanished_names[] = {"ok", "fail", NULL};
          .def_note = "the AWS provider chain",                                                    \
          .example = "\"old-account\"",                                                            \
          .help = "Profile of the shared AWS files, on the coordinator's and each agent's host."}, \
+        {.name = #side ".role_arn",                                                               \
+         .type = XF_CONF_STRING,                                                                  \
+         .offset = AT(spec.side.role_arn),                                                        \
+         .max = 2048,                                                                             \
+         .def_note = "none",                                                                      \
+         .example = "\"arn:aws:iam::123456789012:role/mover\"",                                   \
+         .help = "Role that each host assumes with what its profile or provider chain gives."},   \
+        {.name = #side ".external_id",                                                            \
+         .type = XF_CONF_STRING,                                                                  \
+         .offset = AT(spec.side.external_id),                                                     \
+         .max = 1224,                                                                             \
+         .def_note = "none",                                                                      \
+         .example = "\"example-12345\"",                                                          \
+         .help = "What the role's owner asks for beside role_arn."},                              \
         {.name = #side ".access_key_env",                                                         \
          .type = XF_CONF_STRING,                                                                  \
          .offset = AT(spec.side.access_key_env),                                                  \
@@ -315,8 +329,6 @@ static const struct xf_conf_opt rows[] = {
     LATER_SECTION("map"),
     LATER_SECTION("sync"),
     LATER_SECTION("notify"),
-    LATER("*.role_arn", "name a profile or access_key_env and secret_key_env"),
-    LATER("*.external_id", "name a profile or access_key_env and secret_key_env"),
     LATER("*.manifest", "give url or urls"),
     LATER("*.inventory", "give url or urls"),
     LATER("*.sse", NULL),

@@ -69,6 +69,8 @@ struct xf_job_side {
     bool is_path_style;
     bool requester_pays;
     struct xf_str profile;        /* empty: the default chain */
+    struct xf_str role_arn;       /* empty, or assumed with what profile or chain gives */
+    struct xf_str external_id;    /* optional beside role_arn */
     struct xf_str access_key_env; /* empty or a variable's name; both or none */
     struct xf_str secret_key_env;
     struct xf_str session_token_env; /* optional beside the two */

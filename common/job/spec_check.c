@@ -245,6 +245,32 @@ static enum xf_code check_variable(const struct side *s, const char *key, struct
     return XF_OK;
 }
 
+static enum xf_code check_role(const struct side *s, bool has_pair)
+{
+    const struct xf_job_side *o = s->out;
+
+    if (o->role_arn.len == 0 && o->external_id.len > 0) {
+        return SIDE_FAIL(s, "external_id", "'%s.external_id' needs role_arn beside it", s->name);
+    }
+    if (o->role_arn.len == 0) {
+        return XF_OK;
+    }
+    if (has_pair) {
+        return SIDE_FAIL(s,
+                         "role_arn",
+                         "[%s] has role_arn and access_key_env; the role is assumed with a profile "
+                         "or the provider chain",
+                         s->name);
+    }
+    if (!xf_str_starts(o->role_arn, XF_STR_LIT("arn:"))) {
+        return SIDE_FAIL(s,
+                         "role_arn",
+                         "'%s.role_arn' must be like arn:aws:iam::123456789012:role/name",
+                         s->name);
+    }
+    return XF_OK;
+}
+
 static enum xf_code check_credentials(const struct side *s)
 {
     const struct xf_job_side *o = s->out;
@@ -268,7 +294,7 @@ static enum xf_code check_credentials(const struct side *s)
         return SIDE_FAIL(
             s, "profile", "[%s] has a profile and access_key_env; give one of them", s->name);
     }
-    return XF_OK;
+    return check_role(s, has_pair);
 }
 
 static enum xf_code check_side(struct side *s, struct xf_job_url *urls)

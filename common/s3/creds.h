@@ -31,6 +31,19 @@ enum xf_code xf_creds_new(struct xf_str access_key,
                           int64_t expires_ms,
                           struct xf_creds **out,
                           struct xf_err *err);
+/* What was found, as text. */
+struct xf_creds_found {
+    struct xf_str access;
+    struct xf_str secret;
+    struct xf_str token;
+    struct xf_str expires; /* RFC 3339; empty: never */
+};
+/** Make a set, or say what is wrong where; a value is never shown. */
+enum xf_code xf_creds_make(const struct xf_creds_found *f,
+                           const char *where,
+                           struct xf_creds **out,
+                           struct xf_err *err);
+
 struct xf_creds *xf_creds_ref(const struct xf_creds *creds); /* one more; give it to unref */
 void xf_creds_unref(struct xf_creds *creds); /* wipes with the last reference; NULL is fine */
 XF_AUTO_DEFINE(xf_creds, xf_creds_unref)
@@ -46,32 +59,15 @@ void xf_creds_masked_key(const struct xf_creds *creds, struct xf_buf *out);
 
 /* ---- sources ---- */
 
-struct xf_creds_source; /* opaque; see xf_creds_source_of() for other kinds */
+/* Opaque; made by provider.h, or by xf_creds_source_of() for other kinds. */
+struct xf_creds_source;
 
-struct xf_creds_opts {
-    struct xf_str profile;        /* empty: AWS_PROFILE, AWS_DEFAULT_PROFILE, then "default" */
-    struct xf_str access_key_env; /* with secret_key_env: these variables and nothing else */
-    struct xf_str secret_key_env;
-    struct xf_str session_token_env;                    /* optional, with the two above */
-    const char *(*getenv)(void *arg, const char *name); /* NULL: the process's environment */
-    void *getenv_arg;
-};
-
-/**
- * The source that the options describe. Precedence: named variables; else, when no profile is given
- * in the options, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; else the profile in the shared
- * credentials file, then in the config file. A profile with role_arn, sso_session,
- * credential_process or web identity is refused as not supported. Nothing is read before the first
- * resolve.
- */
-enum xf_code xf_creds_source_new(const struct xf_creds_opts *o,
-                                 struct xf_creds_source **out,
-                                 struct xf_err *err);
 void xf_creds_source_free(struct xf_creds_source *source);
 XF_AUTO_DEFINE(xf_creds_source, xf_creds_source_free)
 
 /**
- * Read the inputs now. The caller owns one reference of *out.
+ * Read the inputs now, or take what the process's keeper of them holds (the first of all may wait
+ * some seconds for it). The caller owns one reference of *out.
  *
  * Errors: XF_E_CREDS  nothing found, or a file is broken (file and line are named, never a value).
  */

@@ -250,6 +250,7 @@ class Lab:
         self.env.update(
             XFER_COORDINATOR=self.bus_url,
             HOME=self.dir,
+            AWS_EC2_METADATA_DISABLED="true",
             XDG_STATE_HOME=os.path.join(self.dir, "state"),
             SRC_ID=SRC_KEY,
             SRC_SECRET=SRC_SECRET,

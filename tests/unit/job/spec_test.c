@@ -141,10 +141,15 @@ static void later_keys_are_refused_as_not_supported_yet(void **state)
     check_refused("[source]\nurl = \"file:///data\"\n" DESTINATION,
                   "m.toml:2:7: file:// urls are not supported yet; write s3://BUCKET/PREFIX");
     assert_int_equal(err.code, XF_E_UNSUPPORTED);
-    check_refused(
-        SOURCE "role_arn = \"arn:aws:iam::1:role/x\"\n" DESTINATION,
-        "m.toml:3:1: 'source.role_arn' is not supported yet: name a profile or access_key_env and "
-        "secret_key_env");
+    check_refused(SOURCE "external_id = \"x\"\n" DESTINATION,
+                  "m.toml:3:15: 'source.external_id' needs role_arn beside it");
+    check_refused(SOURCE "role_arn = \"mover\"\n" DESTINATION,
+                  "m.toml:3:12: 'source.role_arn' must be like "
+                  "arn:aws:iam::123456789012:role/name");
+    check_refused(SOURCE "role_arn = \"arn:aws:iam::1:role/x\"\naccess_key_env = \"A\"\n"
+                         "secret_key_env = \"B\"\n" DESTINATION,
+                  "m.toml:3:12: [source] has role_arn and access_key_env; the role is assumed with "
+                  "a profile or the provider chain");
 }
 
 static void urls_are_checked(void **state)

@@ -3,6 +3,7 @@
  * secret.
  */
 #include "common/s3/creds.h"
+#include "common/s3/provider.h"
 #include "tests/lib/test.h"
 #include "tests/lib/tmpdir.h"
 
@@ -41,7 +42,8 @@ static const char *fake_getenv(void *arg, const char *name)
             return fx->env[i + 1];
         }
     }
-    return NULL;
+    /* No test asks the metadata service of the machine it runs on. */
+    return strcmp(name, "AWS_EC2_METADATA_DISABLED") == 0 ? "true" : NULL;
 }
 
 static void set(struct fx *fx, const char *name, const char *value)
@@ -213,8 +215,14 @@ static void broken_files_name_file_and_line(void **state)
         {"[default]\naws_access_key_id = A\naws_secret_access_key = " SECRET "\x01x\n",
          "secret key holds a blank"},
         {"[default]\nrole_arn = arn:aws:iam::1:role/r\n",
-         "credentials:2: profile 'default' uses role_arn, which is not supported"},
-        {"[default]\ncredential_process = /bin/x\n", "uses credential_process"},
+         "credentials:2: profile 'default': role_arn needs exactly one of source_profile"},
+        {"[default]\ncredential_process = /bin/false\n",
+         "credentials:2: profile 'default': credential_process: '/bin/false' ended with exit"},
+        {"[default]\ncredential_process = /bin/echo \"x\n",
+         "credentials:2: profile 'default': credential_process: a quote is not closed"},
+        {"[default]\ncredential_process = /bin/echo '{}'\n", "access key is empty"},
+        {"[default]\nsso_session = x\n",
+         "credentials:2: profile 'default' uses sso_session, which is not supported"},
     };
     struct fx *fx = *state;
 
