@@ -3,6 +3,7 @@
  */
 #include "coordinator/views.h"
 
+#include "common/job/spec.h"
 #include "coordinator/jobtab.h"
 #include "coordinator/roster.h"
 #include "coordinator/status.h"
@@ -205,6 +206,19 @@ static void on_failures(struct xf_store_op *op)
     }
 }
 
+/* What the job's file allows at most; 0: no limit. Of a live job only. */
+static void put_limits(struct view *v)
+{
+    const struct xf_cjob *j = xf_jobtab_get(v->c, v->job);
+    struct xf_json *limits = xf_json_object();
+
+    if (j != NULL) {
+        xf_json_set_u64(limits, "in_flight", (uint64_t)j->spec->in_flight);
+        xf_json_set_u64(limits, "bandwidth_bytes_s", j->spec->bandwidth_bytes_s);
+    }
+    xf_json_put(v->j, "limits", limits);
+}
+
 static void on_job(struct xf_store_op *op)
 {
     struct view *v = op->arg;
@@ -215,6 +229,7 @@ static void on_job(struct xf_store_op *op)
     v->job = op->out.read_job.row.id;
     v->j = job_json(v->c, &op->out.read_job.row);
     if (v->with_details) {
+        put_limits(v);
         read_rows(v, XF_OP_READ_FAILURES, on_failures);
     } else {
         view_ok(v);

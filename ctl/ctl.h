@@ -103,6 +103,7 @@ int xf_cmd_run(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_status(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_list(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_show(void *ctx, const struct xf_opt_parsed *p);
+int xf_cmd_explain(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_control(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_report(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_agents(void *ctx, const struct xf_opt_parsed *p);

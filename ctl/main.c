@@ -84,6 +84,10 @@ static const struct xf_opt_cmd cmds[] = {
     {.name = "show", JOB_ARG, .summary = "one job in detail: errors by kind, notices, times",
      .text = "Errors are grouped by kind, each with its number and some of its keys; report has them all.",
      .examples = "xferctl show j-1a2b3c", .group = "Jobs", .run = xf_cmd_show},
+    {.name = "explain", JOB_ARG, .summary = "why the job is not faster: what it is bound by, with figures",
+     .text = "Looks twice, some seconds apart. bound_by (--json) is one of paused, ended, reason, no_agent, throttled, "
+             "limit_bandwidth, limit_in_flight, listing, last_large, tail, agents.",
+     .examples = "xferctl explain j-1a2b3c\nxferctl explain j-1a2b3c --json", .group = "Jobs", .run = xf_cmd_explain},
     {.name = "pause", JOB_ARG, .summary = "no new S3 request for the job from now on",
      .text = "Takes effect within 2 seconds and loses nothing; resume goes on from there.", .examples = "xferctl pause j-1a2b3c",
      .group = "Jobs", .run = xf_cmd_control},
@@ -106,7 +110,7 @@ static const struct xf_opt_cmd cmds[] = {
      .examples = "xferctl completion bash > /etc/bash_completion.d/xferctl", .group = "Here", .run = xf_cmd_completion},
     {.name = "man", .summary = "print the manual page", .examples = "xferctl man | man -l -", .group = "Here", .run = xf_cmd_man},
     {.name = "version", .summary = "print the version", .group = "Here", .run = xf_cmd_version},
-    LATER("explain"), LATER("tune"), LATER("verify"), LATER("estimate"), LATER("cp"), LATER("sync"), LATER("mv"), LATER("ls"),
+    LATER("tune"), LATER("verify"), LATER("estimate"), LATER("cp"), LATER("sync"), LATER("mv"), LATER("ls"),
     LATER("du"), LATER("cat"), LATER("batch"), LATER("cutover"), LATER("pki"), LATER("doctor"), LATER("backup"), LATER("prune"),
     LATER("logs"), LATER("bench"), LATER("load"),
 };

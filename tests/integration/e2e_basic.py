@@ -119,5 +119,24 @@ def test_an_endpoint_that_is_down_is_told_and_costs_no_attempt():
         check(st["state"] == "completed" and st["objects"]["copied"] == 1000 and not st["reason"], json.dumps(st))
 
 
+def test_explain_says_what_a_job_is_bound_by():
+    with Bench("explain") as b:
+        b.one.post("load", {"bucket": "src", "prefix": "explain/", "count": 6000, "size": "1KiB", "pattern": "flat", "seed": 1})
+        cases_of = (("limit_in_flight", "[limits]\nin_flight = 4\n", {"latency": "copy=20"}), ("throttled", "", {"prefix_rps": "50"}))
+        for n, (want, text, limits) in enumerate(cases_of):
+            b.one.post("limits", {"latency": "", "prefix_rps": "", **limits})
+            job = b.begin("explain/", "server", text, to=f"explain{n}/")
+            wait_for("copies", lambda: b.status(job)["objects"]["copied"] > 0, 60)
+            code, out, err = b.ctl("explain", job, "--json")
+            check(code == 0 and json.loads(out)["bound_by"] == want, f"{want}: {code} {out}{err}")
+            code, out, err = b.ctl("explain", job)
+            check(code == 0 and out.startswith("bound by: "), out + err)
+            b.one.post("limits", {"latency": "", "prefix_rps": ""})
+            check(b.ctl("cancel", job)[0] == 0, "not cancelled")
+            b.ended(job, "cancelled", 60)
+        check(json.loads(b.ctl("explain", job, "--json")[1])["bound_by"] == "ended", "an ended job is bound by nothing")
+        check(b.ctl("explain", "j-none")[0] == b.ctl("show", "j-none")[0] != 0, "a job that is not there has no explanation")
+
+
 if __name__ == "__main__":
     run(cases(globals()))
