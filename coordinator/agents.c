@@ -169,9 +169,21 @@ static void set_agent(struct xf_coordinator *c, struct xf_cagent *a, struct xf_h
     s->user = a;
 }
 
+/* What an operator wished before a restart holds. */
+static void on_seen(struct xf_store_op *op)
+{
+    struct xf_coordinator *c = op->arg;
+    struct xf_cagent *a = xf_roster_find(c, op->in.agent_seen.id);
+
+    if (op->rc == XF_OK && op->out.agent_seen.is_draining && a != NULL && !a->is_draining) {
+        xf_roster_drain(c, a, true);
+    }
+    xf_core_on_done(op);
+}
+
 static void tell_store(struct xf_coordinator *c, const struct xf_cagent *a)
 {
-    struct xf_store_op *op = xf_store_op_new(XF_OP_AGENT_SEEN, xf_core_on_done, c);
+    struct xf_store_op *op = xf_store_op_new(XF_OP_AGENT_SEEN, on_seen, c);
     struct xf_str instance = xf_store_op_dup(op, xf_str_n(a->instance, sizeof(a->instance)));
 
     op->in.agent_seen = (struct xf_in_agent_seen){

@@ -414,6 +414,12 @@ static void on_drain(struct xf_coordinator *c, const struct xf_msg_drain *m, str
         return;
     }
     xf_roster_drain(c, a, m->on);
+    struct xf_store_op *op = xf_store_op_new(XF_OP_AGENT_DRAIN, xf_core_on_done, c);
+    op->in.agent_drain =
+        (struct xf_in_agent_drain){.id = xf_store_op_dup(op, m->agent), .on = m->on};
+    if (!xf_core_submit(c, op)) {
+        XF_WARN("agent.drain_not_kept", xf_f_c("agent", a->id)); /* holds until a restart */
+    }
     reply_json(r, xf_views_agents(c));
 }
 

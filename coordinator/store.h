@@ -59,6 +59,7 @@ struct xf_store_op {
         struct xf_in_retry retry;
         struct xf_in_note note;
         struct xf_in_agent_seen agent_seen;
+        struct xf_in_agent_drain agent_drain;
         struct xf_in_read_jobs read_jobs;
         struct xf_in_read_job read_job;
         struct xf_in_read_page read_page; /* failures, uploads, notices, attempts */
@@ -76,6 +77,7 @@ struct xf_store_op {
         struct xf_out_abort_done abort_done;
         struct xf_out_recheck recheck;
         struct xf_out_retry retry;
+        struct xf_out_agent_seen agent_seen;
         struct xf_out_read_jobs read_jobs;
         struct xf_out_read_job read_job;
         struct xf_out_read_failures read_failures;

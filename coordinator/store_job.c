@@ -432,7 +432,8 @@ enum xf_code xf_do_agent_seen(struct xf_work *w, struct xf_store_op *op, struct 
     const struct xf_in_agent_seen *in = &op->in.agent_seen;
 
     XF_TRY(check_len(in->id, 1, XF_STORE_AGENT_MAX, "agent id", err));
-    return xf_sql_run(&w->sql,
+    int64_t draining = 0;
+    XF_TRY(xf_sql_run(&w->sql,
                       err,
                       "INSERT INTO agent(id, instance, version, host, reason, first_ms, last_ms)"
                       " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?6) ON CONFLICT(id) DO UPDATE SET"
@@ -443,5 +444,27 @@ enum xf_code xf_do_agent_seen(struct xf_work *w, struct xf_store_op *op, struct 
                       in->version,
                       in->host,
                       in->reason,
-                      w->now_ms);
+                      w->now_ms));
+    XF_TRY(xf_sql_number(
+        &w->sql, &draining, err, "SELECT draining FROM agent WHERE id = ?", "s", in->id));
+    op->out.agent_seen.is_draining = draining != 0;
+    return XF_OK;
+}
+
+enum xf_code xf_do_agent_drain(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
+{
+    const struct xf_in_agent_drain *in = &op->in.agent_drain;
+    int64_t found = 0;
+
+    XF_TRY(xf_sql_number(
+        &w->sql, &found, err, "SELECT count(*) FROM agent WHERE id = ?", "s", in->id));
+    if (found == 0) {
+        return XF_FAIL(err, XF_E_NOT_FOUND, "no agent '%.*s' was seen", XF_STR_ARG(in->id));
+    }
+    return xf_sql_run(&w->sql,
+                      err,
+                      "UPDATE agent SET draining = ?2 WHERE id = ?1",
+                      "si",
+                      in->id,
+                      (int64_t)(in->on ? 1 : 0));
 }

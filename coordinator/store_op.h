@@ -35,7 +35,8 @@
     X(RECHECK, recheck)             \
     X(RETRY, retry)                 \
     X(NOTE, note)                   \
-    X(AGENT_SEEN, agent_seen)
+    X(AGENT_SEEN, agent_seen)       \
+    X(AGENT_DRAIN, agent_drain)
 
 /* Creates the job (queued), its copy pass and one open shard a source. The same submit_key again:
  * the first one's ids, is_new false. */
@@ -141,6 +142,15 @@ struct xf_in_agent_seen {
     struct xf_str version;
     struct xf_str host;
     struct xf_str reason; /* why it is unfit; empty */
+};
+struct xf_out_agent_seen {
+    bool is_draining; /* by the last AGENT_DRAIN of it */
+};
+
+/* An operator's wish outlives a restart. XF_E_NOT_FOUND: no agent of that id was ever seen. */
+struct xf_in_agent_drain {
+    struct xf_str id;
+    bool on;
 };
 
 #endif

@@ -126,10 +126,16 @@ static const char *const migration_1[] = {
     "PRAGMA user_version = 1",
 };
 
+static const char *const migration_2[] = {
+    "ALTER TABLE agent ADD COLUMN draining INTEGER NOT NULL DEFAULT 0",
+    "PRAGMA user_version = 2",
+};
+
 static const struct {
     const char *const *statements;
     size_t n;
-} migrations[] = {{migration_1, XF_ARRAY_LEN(migration_1)}};
+} migrations[] = {{migration_1, XF_ARRAY_LEN(migration_1)},
+                  {migration_2, XF_ARRAY_LEN(migration_2)}};
 
 int xf_schema_version(void)
 {

@@ -99,6 +99,10 @@ def test_a_drained_agent_ends_its_work_and_gets_no_more():
         b.one.post("limits", {"latency": ""})
         b.ended(job)
         check(rows()["a0"]["leases"] == 0, "a drained agent was given work")
+        b.coord.kill()
+        b.coord.start()
+        wait_for("a0 to be back", lambda: rows().get("a0", {}).get("state") not in (None, "lost"), 30)
+        wait_for("the drain to be known again", lambda: rows()["a0"]["state"] == "draining", 10)
         check(b.ctl("agents", "undrain", "a0")[0] == 0 and rows()["a0"]["state"] == "up", json.dumps(rows()))
         b.same("drain/")
 

@@ -140,6 +140,57 @@ static void a_database_of_another_program_is_refused(void **state)
     REFUSED(k, XF_E_CORRUPT, "xfer.db", "not a store of xfer");
 }
 
+static void notices_and_agents_are_kept(void **state)
+{
+    struct kit *k = *state;
+    struct xf_store_op *op;
+    static const unsigned char instance[XF_STORE_INSTANCE_LEN] = {1, 2, 3};
+
+    kit_open(k);
+    op = kit_op(XF_OP_NOTE);
+    op->in.note = (struct xf_in_note){0, XF_STR_LIT("mode_changed"), XF_STR_LIT("relay now")};
+    kit_must(k, op);
+    for (int i = 0; i < 2; i++) {
+        op = kit_op(XF_OP_AGENT_SEEN);
+        op->in.agent_seen = (struct xf_in_agent_seen){.id = XF_STR_LIT("host-1"),
+                                                      .instance = instance,
+                                                      .version = XF_STR_LIT("0.1.0"),
+                                                      .host = XF_STR_LIT("host-1")};
+        kit_must(k, op);
+        assert_true(k->last.out.agent_seen.is_draining == (i == 1));
+        xf_fakeclock_advance(&k->clock, 1000);
+        op = kit_op(XF_OP_AGENT_DRAIN);
+        op->in.agent_drain = (struct xf_in_agent_drain){XF_STR_LIT("host-1"), i == 0};
+        kit_must(k, op);
+    }
+    op = kit_op(XF_OP_AGENT_DRAIN);
+    op->in.agent_drain = (struct xf_in_agent_drain){XF_STR_LIT("nobody"), true};
+    assert_int_equal(kit_do(k, op), XF_E_NOT_FOUND);
+    kit_reopen(k);
+    kit_must(k, kit_op(XF_OP_READ_AGENTS));
+    assert_int_equal(k->last.out.read_agents.n, 1);
+    const struct xf_agent_row *a = &k->last.out.read_agents.rows[0];
+    assert_int_equal(a->last_ms - a->first_ms, 1000);
+    assert_memory_equal(a->instance, instance, sizeof(instance));
+    kit_must(k, kit_op(XF_OP_READ_NOTICES));
+    assert_int_equal(k->last.out.read_notices.n, 1);
+    assert_true(xf_str_eq_c(k->last.out.read_notices.rows[0].code, "mode_changed"));
+}
+
+static void c095_an_older_schema_is_brought_up_to_date(void **state)
+{
+    struct kit *k = *state;
+
+    kit_open(k);
+    (void)kit_job(k, "one", 1);
+    kit_close(k);
+    run_sql(k, "ALTER TABLE agent DROP COLUMN draining"); /* schema 1 had none */
+    run_sql(k, "PRAGMA user_version = 1");
+    kit_open(k);
+    (void)kit_job(k, "two", 1);
+    kit_check(k);
+}
+
 static void c095_a_newer_schema_is_refused(void **state)
 {
     struct kit *k = *state;
@@ -578,6 +629,8 @@ int main(void)
         T(c095_a_file_that_is_no_database_is_refused),
         T(c095_a_lost_database_is_not_begun_anew),
         T(a_database_of_another_program_is_refused),
+        T(notices_and_agents_are_kept),
+        T(c095_an_older_schema_is_brought_up_to_date),
         T(c095_a_newer_schema_is_refused),
         T(c095_a_second_opener_is_refused),
         T(c095_a_network_file_system_is_refused),

@@ -704,34 +704,6 @@ static void a_stopped_job_keeps_what_is_done_and_gives_out_nothing(void **state)
     assert_int_equal(row.n.pending, 9);
 }
 
-static void notices_and_agents_are_kept(void **state)
-{
-    struct kit *k = *state;
-    struct xf_store_op *op = kit_op(XF_OP_NOTE);
-    static const unsigned char instance[XF_STORE_INSTANCE_LEN] = {1, 2, 3};
-
-    op->in.note = (struct xf_in_note){0, XF_STR_LIT("mode_changed"), XF_STR_LIT("relay now")};
-    kit_must(k, op);
-    for (int i = 0; i < 2; i++) {
-        op = kit_op(XF_OP_AGENT_SEEN);
-        op->in.agent_seen = (struct xf_in_agent_seen){.id = XF_STR_LIT("host-1"),
-                                                      .instance = instance,
-                                                      .version = XF_STR_LIT("0.1.0"),
-                                                      .host = XF_STR_LIT("host-1")};
-        kit_must(k, op);
-        xf_fakeclock_advance(&k->clock, 1000);
-    }
-    kit_reopen(k);
-    kit_must(k, kit_op(XF_OP_READ_AGENTS));
-    assert_int_equal(k->last.out.read_agents.n, 1);
-    const struct xf_agent_row *a = &k->last.out.read_agents.rows[0];
-    assert_int_equal(a->last_ms - a->first_ms, 1000);
-    assert_memory_equal(a->instance, instance, sizeof(instance));
-    kit_must(k, kit_op(XF_OP_READ_NOTICES));
-    assert_int_equal(k->last.out.read_notices.n, 1);
-    assert_true(xf_str_eq_c(k->last.out.read_notices.rows[0].code, "mode_changed"));
-}
-
 static void a_restart_finds_leases_and_cursors_again(void **state)
 {
     struct kit *k = *state;
@@ -787,7 +759,6 @@ int main(void)
         T(every_object_is_in_the_results_once),
         T(a_job_does_not_end_while_work_is_left),
         T(a_stopped_job_keeps_what_is_done_and_gives_out_nothing),
-        T(notices_and_agents_are_kept),
         T(a_restart_finds_leases_and_cursors_again),
     };
     return xf_test_run("store", tests, NULL, NULL);
