@@ -219,7 +219,13 @@ static void do_command(struct command *m, const struct xf_job_row *row)
             cancel(m);
         }
         break;
-    case XF_CONTROL_RETRY: retry(m, 0); break;
+    case XF_CONTROL_RETRY:
+        if (has_ended && row->state != XF_JOB_COMPLETED_WITH_FAILURES) {
+            say_ended(m, row);
+        } else {
+            retry(m, 0);
+        }
+        break;
     case XF_CONTROL_N: command_fail(m, XF_E_UNSUPPORTED, "no such command"); break;
     }
 }

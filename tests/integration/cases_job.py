@@ -106,6 +106,7 @@ def c080_only_what_failed_is_tried_again():
         check(b.one.count("CopyObject") == 3, f"{b.one.count('CopyObject')} copies to try 3 again")
         b.same("c080/")
         code, out, err = b.ctl("retry", job)
+        check(code == 2 and "has ended (completed)" in err, f"retry of a completed job: {code}: {err}{out}")
         check(b.one.count("CopyObject") == 3, "a job without failures was tried again")
 
 
