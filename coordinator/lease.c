@@ -45,6 +45,7 @@ void xf_leases_add(struct xf_leases *l, const struct xf_lease *lease, int64_t no
     *mine = *lease;
     mine->link = (struct xf_list){NULL, NULL};
     mine->is_ending = false;
+    mine->began_ms = now_ms;
     mine->deadline_ms = now_ms + l->ttl_ms;
     (void)xf_map_put(&l->by_task, xf_map_key_u64(&mine->task), mine); /* no old one is left */
     xf_list_push_back(&l->all, &mine->link);
@@ -118,6 +119,22 @@ void xf_leases_each(struct xf_leases *l,
             each(arg, lease);
         }
     }
+}
+
+bool xf_leases_is_weak_death(const struct xf_leases *l,
+                             const struct xf_lease *lease,
+                             int64_t now_ms)
+{
+    if (now_ms - lease->began_ms < l->ttl_ms) {
+        return true;
+    }
+    XF_LIST_FOREACH (node, &l->all) {
+        const struct xf_lease *other = XF_CONTAINER_OF(node, struct xf_lease, link);
+        if (other != lease && other->holder == lease->holder) {
+            return true;
+        }
+    }
+    return false;
 }
 
 size_t xf_leases_count(const struct xf_leases *l, uint64_t holder, uint64_t *objects)

@@ -24,6 +24,7 @@ struct xf_lease {
     uint32_t objects;           /* not reported yet */
     uint64_t holder;            /* the caller's number for an agent's process */
     unsigned char instance[16]; /* of that process, the store's fence */
+    int64_t began_ms;           /* set by xf_leases_add() */
     int64_t deadline_ms;
     bool is_ending;      /* its give-back or end is on the way to the store: it does not expire */
     struct xf_list link; /* all leases, oldest deadline first */
@@ -66,6 +67,14 @@ void xf_leases_each(struct xf_leases *l,
                     uint64_t holder,
                     void (*each)(void *arg, struct xf_lease *lease),
                     void *arg);
+
+/**
+ * Is there little reason to blame the task for its holder's death? The holder had other tasks too,
+ * or died sooner than one TTL, as a process does that somebody stops and starts.
+ */
+bool xf_leases_is_weak_death(const struct xf_leases *l,
+                             const struct xf_lease *lease,
+                             int64_t now_ms);
 
 size_t xf_leases_count(const struct xf_leases *l, uint64_t holder, uint64_t *objects);
 

@@ -152,6 +152,7 @@ void xf_roster_give_back(struct xf_coordinator *c, struct xf_lease *lease, enum 
                                   op, xf_str_n(lease->instance, sizeof(lease->instance)))
                                   .ptr},
         .how = how,
+        .is_weak_death = xf_leases_is_weak_death(&c->leases, lease, xf_loop_mono_ms(c->loop)),
     };
     lease->is_ending = xf_core_submit(c, op);
 }

@@ -7,10 +7,14 @@
  * 2. Five deaths without progress: a batch is split into two of what is left of it, down to the
  *    single object, which then fails; an upload fails; what a recheck has left fails and is tried
  *    again by a retry pass. An abort task goes on for ever.
+ * 3. To split costs nothing, so every death counts for it. To fail needs suspicion: a death among
+ *    other tasks, or soon after the lease began, is an agent that was killed or crashed of
+ * something else, and weighs a fifth. It does weigh: what kills each agent at once ends as failed,
+ * too.
  */
 #include "coordinator/store_work.h"
 
-static const char died[] = "five agents in a row died or went silent while they had this";
+static const char died[] = "too many agents in a row died or went silent while they had this";
 
 static enum xf_code insert_half(struct xf_work *w,
                                 const struct xf_task *t,
@@ -112,6 +116,21 @@ static enum xf_code fail_upload(struct xf_work *w, struct xf_task *t, struct xf_
     return xf_upload_finish(w, t, &r, true, &to_abort, err);
 }
 
+static bool can_split(const struct xf_task *t)
+{
+    return t->kind == XF_TASK_BATCH && t->upload == 0 && t->n_objects - t->n_reported >= 2;
+}
+
+/* What can be split, and what not, never changes into the other without progress. */
+static bool is_one_too_many(struct xf_task *t, bool is_weak)
+{
+    if (can_split(t)) {
+        return ++t->deaths >= XF_TASK_DEATHS_MAX;
+    }
+    t->deaths += is_weak ? 1 : XF_TASK_WEAK_DEATHS;
+    return t->deaths >= XF_TASK_DEATHS_MAX * XF_TASK_WEAK_DEATHS && t->kind != XF_TASK_ABORT;
+}
+
 static enum xf_code died_too_often(struct xf_work *w,
                                    struct xf_task *t,
                                    enum xf_how how,
@@ -122,7 +141,7 @@ static enum xf_code died_too_often(struct xf_work *w,
         out->failed = true;
         return fail_upload(w, t, err);
     }
-    if (t->kind == XF_TASK_RECHECK || t->n_objects - t->n_reported < 2) {
+    if (!can_split(t)) {
         out->failed = true;
         return fail_rest(w, t, how, err);
     }
@@ -168,11 +187,9 @@ static enum xf_code end_attempt(struct xf_work *w,
         XF_TRY(xf_task_end(w, t, XF_TASK_WITHDRAWN, in->how, 0, err));
         return t->upload != 0 ? xf_upload_settle(w, t->upload, err) : XF_OK;
     }
-    if ((in->how == XF_HOW_LOST || in->how == XF_HOW_EXPIRED) && t->progress == 0) {
-        t->deaths++;
-        if (t->deaths >= XF_TASK_DEATHS_MAX && t->kind != XF_TASK_ABORT) {
-            return died_too_often(w, t, in->how, out, err);
-        }
+    if ((in->how == XF_HOW_LOST || in->how == XF_HOW_EXPIRED) && t->progress == 0 &&
+        is_one_too_many(t, in->is_weak_death)) {
+        return died_too_often(w, t, in->how, out, err);
     }
     return xf_task_end(w, t, XF_TASK_READY, in->how, w->now_ms + in->delay_ms, err);
 }

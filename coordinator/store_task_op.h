@@ -73,17 +73,19 @@ struct xf_out_checkpoint {
 };
 
 /* Ends an attempt without an end of the task: ready again after delay_ms (or withdrawn, when the
- * job is stopped or the upload given up). LOST and EXPIRED without progress count as deaths; at the
- * fifth a batch is split in two, a single object or an upload fails (XF_E_LIMIT). */
+ * job is stopped or the upload given up). LOST and EXPIRED without progress count as deaths: at the
+ * fifth a batch is split in two; a single object or an upload fails (XF_E_LIMIT) at the fifth of
+ * those that it is to blame for, or at the 25th weak one. */
 struct xf_in_give_back {
     struct xf_store_fence fence;
-    enum xf_how how;  /* DRAINED, LOST, EXPIRED, UNFIT, FAILED or STOPPED */
-    int64_t delay_ms; /* 0 to XF_STORE_DELAY_MAX_MS */
+    enum xf_how how;    /* DRAINED, LOST, EXPIRED, UNFIT, FAILED or STOPPED */
+    int64_t delay_ms;   /* 0 to XF_STORE_DELAY_MAX_MS */
+    bool is_weak_death; /* the agent may well have died of something else */
 };
 struct xf_out_give_back {
     int64_t job;
     bool split;
-    bool failed; /* after five deaths */
+    bool failed; /* after too many deaths */
 };
 
 /* The open task's end: the upload id is committed, part tasks are made. After it, part 1 may go. */

@@ -13,7 +13,11 @@
 #include "coordinator/store_schema.h"
 #include "coordinator/store_sql.h"
 
-enum { XF_TASK_DEATHS_MAX = 5, XF_PARTS_A_TASK = 8 /* parts of one task */ };
+enum {
+    XF_TASK_DEATHS_MAX = 5,
+    XF_TASK_WEAK_DEATHS = 5, /* so many weak deaths weigh as one */
+    XF_PARTS_A_TASK = 8      /* parts of one task */
+};
 
 struct xf_work {
     struct xf_sql sql;

@@ -192,5 +192,23 @@ def answers(lab):
         return None
 
 
+def test_a_run_that_is_killed_at_once_again_and_again_fails_nothing():
+    with Lab("killrun") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:2:70MiB:flat", "--bucket", "dst")
+        s3.faults({"id": "slow", "op": "CreateMultipartUpload", "action": {"delay_ms": 60000, "status": 503}})
+        argv = [os.path.join(BIN, "xferctl"), "run", lab.toml(s3, s3, "s3://src/", "s3://dst/", "")]
+        for n in range(8):  # three more than the deaths that fail what is to blame
+            p = subprocess.Popen(argv, env=lab.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                wait_for("both opens", lambda n=n: s3.admin("faults")[0]["fired"] >= 2 * n + 2, 60)
+            finally:
+                p.kill()
+                p.wait()
+        s3.admin("faults", "DELETE")
+        done = subprocess.run(argv, env=lab.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300)
+        check(done.returncode == 0, done.stderr.decode()[-2000:])
+        same(s3.diff("src/", "dst/"))
+
+
 if __name__ == "__main__":
     run(cases(globals()))

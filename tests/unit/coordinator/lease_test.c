@@ -82,12 +82,29 @@ static void a_holder_s_leases_are_counted_and_ended_together(void **state)
     xf_leases_fini(&l);
 }
 
+static void a_death_is_the_task_s_only_when_it_was_alone_for_a_ttl(void **state)
+{
+    struct xf_leases l;
+    (void)state;
+    xf_leases_init(&l, TTL, MARGIN);
+    add(&l, 7, 1, 100, 1000);
+    add(&l, 8, 1, 200, 1000); /* somebody else's */
+    const struct xf_lease *x = xf_leases_get(&l, 7);
+    assert_true(xf_leases_renew(&l, 7, 1, 100, 2000)); /* a renewal begins nothing anew */
+    assert_true(xf_leases_is_weak_death(&l, x, 1000 + TTL - 1));
+    assert_false(xf_leases_is_weak_death(&l, x, 1000 + TTL));
+    add(&l, 9, 1, 100, 1000 + TTL);
+    assert_true(xf_leases_is_weak_death(&l, x, 1000 + 9 * TTL));
+    xf_leases_fini(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(c092_a_lease_is_over_only_after_ttl_and_margin),
         cmocka_unit_test(c092_a_heartbeat_renews_and_an_old_attempt_does_not),
         cmocka_unit_test(a_holder_s_leases_are_counted_and_ended_together),
+        cmocka_unit_test(a_death_is_the_task_s_only_when_it_was_alone_for_a_ttl),
     };
     return xf_test_run("lease", tests, NULL, NULL);
 }

@@ -278,6 +278,22 @@ static void five_deaths_fail_an_upload_and_abort_it(void **state)
     assert_true(xf_str_eq_c(k->last.out.read_notices.rows[0].code, "upload_left"));
 }
 
+/* A person who kills and starts a run again and again; and what kills each agent at once. */
+static void weak_deaths_fail_an_upload_only_at_the_25th(void **state)
+{
+    struct kit *k = *state;
+    int64_t job = job_with_uploads(k, 1);
+
+    for (int i = 1; i <= 25; i++) {
+        struct held o = kit_lease_one(k, job, 'a', XF_TASK_OPEN);
+        struct xf_store_op *op = kit_give_back_op(&o, XF_HOW_LOST);
+        op->in.give_back.is_weak_death = true;
+        kit_must(k, op);
+        assert_int_equal(k->last.out.give_back.failed, i == 25);
+    }
+    assert_int_equal(kit_row(k, job).n.failed, 1);
+}
+
 /* CASE C092: the old owner's late CreateMultipartUpload must not stay open, nor become the row's.
  */
 static void c092_an_upload_id_of_a_lost_lease_is_aborted(void **state)
@@ -422,6 +438,7 @@ int main(void)
         T(an_open_may_end_with_nothing_open),
         T(an_upload_is_not_tried_again_before_its_abort_is_done),
         T(five_deaths_fail_an_upload_and_abort_it),
+        T(weak_deaths_fail_an_upload_only_at_the_25th),
         T(c092_an_upload_id_of_a_lost_lease_is_aborted),
         T(c055_a_stop_aborts_what_may_be_open),
         T(an_open_may_find_the_object_copied),
