@@ -8,11 +8,17 @@
  * DOWN_UNFIT_MS the work is given back, the job waits, and a probe of the buckets tells when it can
  * go on. Where the probe is answered and the objects still are not, it is the objects: from then on
  * tries are spent, until a write or read of one is answered.
+ *
+ * A refused signature may mean that the secret key has changed, or one request that the service
+ * signs otherwise. It is tried again, and SIGN_N in a row are taken for the key's: the host is
+ * unfit until a probe's signature is taken; where objects' are refused even then they fail.
  */
 #include "agent/engine_int.h"
+#include "common/s3/s3err.h"
 
 enum {
     MUTE_N = 8,
+    SIGN_N = 8,
     DOWN_UNFIT_MS = 60 * 1000 /* another host may reach it by then */
 };
 
@@ -25,13 +31,27 @@ static bool is_mute(const struct xf_s3_result *res)
 }
 
 /* Looks, listings and probes are answered by a service that answers no copies, too. */
-static void answered(struct xf_down *d, unsigned step_flags)
+static void answered(struct xf_down *d, unsigned step_flags, enum xf_code code)
 {
+    if (d->is_key_bad && code == XF_OK) { /* a bare 403 says nothing of the signature */
+        d->is_doubted = true;
+        d->is_key_bad = false;
+    }
     d->since_ms = 0;
     d->n_mute = 0;
+    d->n_sign = 0;
     if ((step_flags & (XF_STEP_WRITE | XF_STEP_BULK)) != 0) {
         d->is_doubted = false;
     }
+}
+
+static enum xf_downness refused_signature(struct xf_down *d)
+{
+    if (d->is_doubted) {
+        return XF_UP;
+    }
+    d->is_key_bad = d->is_key_bad || ++d->n_sign >= SIGN_N;
+    return d->is_key_bad ? XF_KEYS_BAD : XF_DOUBTFUL;
 }
 
 enum xf_downness xf_op_downness(struct xf_op *op, const struct xf_s3_result *res)
@@ -41,9 +61,12 @@ enum xf_downness xf_op_downness(struct xf_op *op, const struct xf_s3_result *res
     int64_t now = xf_loop_mono_ms(op->run->e->loop);
     bool is_refused = res->err.code == XF_E_UNREACHABLE;
 
+    if (xf_s3err_is_signature(res->s3_code)) {
+        return op->run->w != NULL ? refused_signature(d) : XF_UP;
+    }
     if (!is_refused && !is_mute(res)) {
         if (res->status != 0) {
-            answered(d, step->flags);
+            answered(d, step->flags, res->err.code);
         }
         return XF_UP;
     }

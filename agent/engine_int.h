@@ -33,8 +33,10 @@ bool xf_engine_is_past_fence(const struct xf_engine *e);
 /* ---- engine_down.c ---- */
 enum xf_downness {
     XF_UP,
-    XF_DOWN,     /* ask again later; no try is spent */
-    XF_DOWN_LONG /* the work is better given back */
+    XF_DOWN,      /* ask again later; no try is spent */
+    XF_DOWN_LONG, /* the work is better given back */
+    XF_DOUBTFUL,  /* the signature is refused: the keys', or this request's? try it again */
+    XF_KEYS_BAD   /* nobody's signature is taken: the work is given back until a probe's is */
 };
 /** What an answer, or none, says of the endpoint; counts it. */
 enum xf_downness xf_op_downness(struct xf_op *op, const struct xf_s3_result *res);

@@ -295,12 +295,12 @@ void xf_op_go_with_buf(struct xf_op *op, size_t size, unsigned state)
     xf_op_begin(op);
 }
 
-/* The coordinator holds the job for this code. */
-static void give_back_unreached(struct xf_op *op, const struct xf_err *why)
+/* The coordinator holds the job for an endpoint, and tells of a host's credentials. */
+static void give_back_as(struct xf_op *op, enum xf_code code, const struct xf_err *why)
 {
     struct xf_err err;
 
-    (void)XF_FAIL(&err, XF_E_UNREACHABLE, "%s", why->msg);
+    (void)XF_FAIL(&err, code, "%s", why->msg);
     xf_run_fail(op->run, XF_WORK_UNFIT, &err);
     xf_op_end(op);
 }
@@ -312,7 +312,7 @@ void xf_op_reply(void *arg, const struct xf_s3_result *res)
     const struct xf_step *step = &op->steps[op->state];
     enum xf_class cls = xf_code_class(res->err.code);
     enum xf_downness downness = xf_op_downness(op, res);
-    bool is_down = downness != XF_UP;
+    bool is_down = downness == XF_DOWN || downness == XF_DOWN_LONG;
 
     op->req = NULL;
     (void)atomic_fetch_sub(&e->n_in_flight, 1); /* a count */
@@ -333,10 +333,13 @@ void xf_op_reply(void *arg, const struct xf_s3_result *res)
         xf_run_fail(op->run, XF_WORK_UNFIT, &res->err);
         xf_op_end(op);
     } else if (downness == XF_DOWN_LONG && op->run->w != NULL) {
-        give_back_unreached(op, &res->err);
+        give_back_as(op, XF_E_UNREACHABLE, &res->err);
+    } else if (downness == XF_KEYS_BAD) {
+        give_back_as(op, XF_E_CREDS, &res->err);
     } else if (cls == XF_CLASS_SLOW_DOWN || (is_down && op->run->w != NULL)) {
         xf_op_begin(op); /* the limit says when; no try is spent */
-    } else if (cls == XF_CLASS_RETRY && (step->flags & XF_STEP_OWN_RETRY) == 0 &&
+    } else if ((cls == XF_CLASS_RETRY || downness == XF_DOUBTFUL) &&
+               (step->flags & XF_STEP_OWN_RETRY) == 0 &&
                xf_op_retry(op, op->state, res->retry_after_ms)) {
         XF_DEBUG("request.retried",
                  xf_f_c("step", step->name),

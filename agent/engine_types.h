@@ -49,6 +49,8 @@ struct xf_step {
 struct xf_down {
     int64_t since_ms; /* monotonic; 0: it is not */
     unsigned n_mute;  /* requests without an answer since the last one that had one */
+    unsigned n_sign;  /* refused signatures since the last other answer */
+    bool is_key_bad;  /* nobody's signature was taken; a probe's may be again */
     bool is_doubted;  /* a probe is answered where objects are not */
 };
 

@@ -197,3 +197,8 @@ bool xf_s3err_is_expired(struct xf_str s3_code)
            xf_str_eq_c(s3_code, "TokenRefreshRequired") || xf_str_eq_c(s3_code, "InvalidToken") ||
            xf_str_eq_c(s3_code, "InvalidAccessKeyId");
 }
+
+bool xf_s3err_is_signature(struct xf_str s3_code)
+{
+    return xf_str_eq_c(s3_code, "SignatureDoesNotMatch");
+}

@@ -46,4 +46,7 @@ enum xf_code xf_s3err_code(const struct xf_s3err_in *in);
  * source. */
 bool xf_s3err_is_expired(struct xf_str s3_code);
 
+/* Whether the S3 code says that the signature is wrong: the secret key is, or this one request. */
+bool xf_s3err_is_signature(struct xf_str s3_code);
+
 #endif

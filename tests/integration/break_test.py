@@ -157,6 +157,34 @@ def test_an_endpoint_that_resets_all_is_waited_for():
         same(s3.diff("src/", "dst/"))
 
 
+def test_a_secret_key_that_stops_working_fails_nothing():
+    with Lab("badsecret") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:3000:1KiB:flat", "--bucket", "dst", "--latency", "copy=20")
+        lab.coordinator()
+        lab.agent("one")
+        job = lab.submit(lab.toml(s3, s3, "s3://src/", "s3://dst/", "[limits]\nin_flight = 32\n[retry]\nattempts = 1\n"))
+        wait_for("copies", lambda: lab.status(job)["objects"]["copied"] > 100, 60)
+        s3.faults({"action": {"status": 403, "code": "SignatureDoesNotMatch"}})
+        wait_for("the agent to be unfit", lambda: "agent.unfit" in lab.procs[-1].tail(), 60)
+        st = lab.status(job)
+        check(st["objects"]["failed"] == 0 and st["objects"]["copied"] < 3000, json.dumps(st))
+        s3.admin("faults", "DELETE")
+        st = lab.wait_job(job, 120)
+        check(st["state"] == "completed" and st["objects"]["copied"] == 3000, json.dumps(st))
+        same(s3.diff("src/", "dst/"))
+
+
+def test_objects_whose_signature_is_never_taken_fail_where_others_are():
+    with Lab("badsign") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:300:1KiB:flat", "--bucket", "dst")
+        s3.faults({"op": ["CopyObject", "PutObject"], "key_prefix": "obj-00000000028", "action": {"status": 403, "code": "SignatureDoesNotMatch"}})
+        lab.coordinator()
+        lab.agent("one")
+        job = lab.submit(lab.toml(s3, s3, "s3://src/", "s3://dst/", "[retry]\nattempts = 1\n"))
+        st = lab.wait_job(job, 240)
+        check(st["exit_code"] == 3 and st["objects"]["copied"] == 290 and st["objects"]["failed"] == 10, json.dumps(st))
+
+
 def test_objects_that_are_never_answered_fail_where_others_are():
     with Lab("mute") as lab:
         s3 = lab.s3d("s3", "--synth", "src:300:1KiB:flat", "--bucket", "dst")

@@ -163,6 +163,9 @@ static void expired_codes(void **state)
     assert_true(xf_s3err_is_expired(XF_STR_LIT("InvalidToken")));
     assert_false(xf_s3err_is_expired(XF_STR_LIT("AccessDenied")));
     assert_false(xf_s3err_is_expired(XF_STR_EMPTY));
+    assert_true(xf_s3err_is_signature(XF_STR_LIT("SignatureDoesNotMatch")));
+    assert_false(xf_s3err_is_signature(XF_STR_LIT("AccessDenied")));
+    assert_false(xf_s3err_is_signature(XF_STR_EMPTY));
 }
 
 int main(void)
