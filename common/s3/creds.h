@@ -66,8 +66,8 @@ void xf_creds_source_free(struct xf_creds_source *source);
 XF_AUTO_DEFINE(xf_creds_source, xf_creds_source_free)
 
 /**
- * Read the inputs now, or take what the process's keeper of them holds (the first of all may wait
- * some seconds for it). The caller owns one reference of *out.
+ * Read the inputs now, or take what the process's keeper of them holds: while its first fetch goes
+ * on this waits, up to 15 s. The caller owns one reference of *out.
  *
  * Errors: XF_E_CREDS  nothing found, or a file is broken (file and line are named, never a value).
  */
@@ -86,8 +86,8 @@ xf_creds_region(struct xf_creds_source *source, struct xf_buf *out, struct xf_er
 const char *xf_creds_source_name(const struct xf_creds_source *source);
 
 /*
- * The seam for further kinds (instance metadata, assumed roles, processes) and for tests. `resolve`
- * must not wait for the network: such a source refreshes by itself and hands out what it holds.
+ * The seam for further kinds and for tests. `resolve` is called on the loops' threads: it reads
+ * what is at hand, and waits for nobody but a first fetch (see provider_int.h).
  */
 struct xf_creds_source_ops {
     enum xf_code (*resolve)(void *self, struct xf_creds **out, struct xf_err *err);

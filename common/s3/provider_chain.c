@@ -532,13 +532,17 @@ from_keeper(struct recipe *r, const struct profile *p, struct xf_creds **out, st
         k->role_arn = dup_c(r->role_arn);
         k->external_id = dup_c(r->external_id);
         xf_buf_putf(&name,
-                    "%s'%s' of '%s' and '%s'%s%s",
+                    "%s'%s' of '%s' and '%s'",
                     r->profile == NULL ? "default chain, profile " : "profile ",
                     p->name,
                     p->path[0].ptr != NULL ? p->path[0].ptr : "",
-                    p->path[1].ptr != NULL ? p->path[1].ptr : "",
-                    r->role_arn != NULL ? ", role " : "",
-                    r->role_arn != NULL ? r->role_arn : "");
+                    p->path[1].ptr != NULL ? p->path[1].ptr : "");
+        if (r->role_arn != NULL) { /* the name is what tells keepers apart: all of it */
+            xf_buf_putf(&name,
+                        ", role %s, external id '%s'",
+                        r->role_arn,
+                        r->external_id != NULL ? r->external_id : "");
+        }
         XF_TRY(xf_creds_keeper_get(name.ptr, &ops, k, &r->keeper, err));
     }
     return xf_creds_keeper_take(r->keeper, out, err);
@@ -561,14 +565,14 @@ static enum xf_code recipe_resolve(void *self, struct xf_creds **out, struct xf_
         return rc;
     }
     XF_TRY(read_profile(&r->env, profile_name(&r->env, r->profile), &p, err));
+    if (r->role_arn != NULL) {
+        return from_keeper(r, &p, out, err); /* the base's way is chosen when it is asked for */
+    }
     XF_TRY(choose(&r->env, &p, is_default, &way, err));
-    if (r->role_arn == NULL && way == WAY_KEYS) {
+    if (way == WAY_KEYS) {
         return profile_keys(&p, out, err);
     }
-    if (r->role_arn == NULL && way == WAY_NONE) {
-        return no_keys(&p, is_default, err);
-    }
-    return from_keeper(r, &p, out, err);
+    return way == WAY_NONE ? no_keys(&p, is_default, err) : from_keeper(r, &p, out, err);
 }
 
 static enum xf_code recipe_region(void *self, struct xf_buf *out, struct xf_err *err)

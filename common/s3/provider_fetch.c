@@ -2,9 +2,9 @@
  * provider_fetch.c - credentials from those that are asked: metadata services and STS.
  *
  * Everything here blocks, within TIMEOUT_MS for each request, and runs on a keeper's thread. What
- * is answered is bounded by REPLY_MAX and never shown in an error. Link-local services are asked
- * past any proxy. Sources: S3_FACTS of the AWS SDKs' documentation (credential providers), EC2 user
- * guide (IMDSv2), STS API reference.
+ * is answered is bounded by REPLY_MAX; of it only a refusal's code and message go into an error.
+ * Link-local services are asked past any proxy. Sources: "AWS SDKs and Tools Reference Guide",
+ * standardized credential providers; "Amazon EC2 User Guide", IMDSv2; "STS API Reference".
  */
 #include "common/base/clock.h"
 #include "common/base/file.h"
@@ -40,12 +40,17 @@ struct reply {
     struct xf_buf body;
 };
 
+void xf_creds_secret_fini(struct xf_buf *b)
+{
+    if (b->ptr != NULL) {
+        xf_wipe(b->ptr, b->cap);
+    }
+    xf_buf_fini(b);
+}
+
 static void reply_fini(struct reply *r)
 {
-    if (r->body.ptr != NULL) {
-        xf_wipe(r->body.ptr, r->body.cap);
-    }
-    xf_buf_fini(&r->body);
+    xf_creds_secret_fini(&r->body);
 }
 
 static size_t on_body(char *data, size_t size, size_t n, void *arg)
@@ -216,7 +221,7 @@ static enum xf_code imds_once(const struct xf_creds_env *env,
                               struct xf_err *err)
 {
     XF_AUTO_BUF url = {0};
-    XF_AUTO_BUF line = {0};
+    XF_AUTO_SECRET line = {0};
     XF_AUTO_BUF role = {0};
 
     xf_buf_putf(&url, "%s/latest/api/token", base);
@@ -282,8 +287,9 @@ bool xf_creds_has_container(const struct xf_creds_env *env)
            xf_creds_env_get(env, "AWS_CONTAINER_CREDENTIALS_FULL_URI").len > 0;
 }
 
-/* Plain HTTP is for this host and the link-local services only: the answer is a secret. */
-static enum xf_code check_full_uri(const char *uri, struct xf_err *err)
+/* Plain HTTP is for this host and the link-local services only: the answer is a secret. Those are
+ * also what is asked past a proxy. */
+static enum xf_code check_full_uri(const char *uri, bool *is_local, struct xf_err *err)
 {
     static const char *const allowed[] = {
         "localhost", "127.0.0.1", "[::1]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
@@ -294,13 +300,11 @@ static enum xf_code check_full_uri(const char *uri, struct xf_err *err)
               curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
               curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK;
 
-    if (ok && strcmp(scheme, "https") != 0) {
-        ok = false;
-        for (size_t i = 0; i < XF_ARRAY_LEN(allowed); i++) {
-            ok = ok || strcmp(host, allowed[i]) == 0;
-        }
-        ok = ok && strcmp(scheme, "http") == 0;
+    *is_local = false;
+    for (size_t i = 0; ok && i < XF_ARRAY_LEN(allowed); i++) {
+        *is_local = *is_local || strcmp(host, allowed[i]) == 0;
     }
+    ok = ok && (strcmp(scheme, "https") == 0 || (strcmp(scheme, "http") == 0 && *is_local));
     curl_free(scheme);
     curl_free(host);
     curl_url_cleanup(u);
@@ -316,7 +320,7 @@ container_line(const struct xf_creds_env *env, struct xf_buf *line, struct xf_er
 {
     struct xf_str path = xf_creds_env_get(env, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
     struct xf_str token = xf_creds_env_get(env, "AWS_CONTAINER_AUTHORIZATION_TOKEN");
-    XF_AUTO_BUF text = {0};
+    XF_AUTO_SECRET text = {0};
 
     if (path.len > 0) { /* read each time: it is rotated */
         XF_TRY(xf_file_read(path.ptr, TOKEN_FILE_MAX, &text, err));
@@ -338,22 +342,23 @@ enum xf_code xf_creds_fetch_container(const struct xf_creds_env *env,
 {
     struct xf_str relative = xf_creds_env_get(env, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
     XF_AUTO_BUF url = {0};
-    XF_AUTO_BUF line = {0};
+    XF_AUTO_SECRET line = {0};
     struct reply r = {0};
     enum xf_code rc = XF_E_CREDS;
+    bool is_local = true;
 
     if (relative.len > 0) {
         xf_buf_putf(&url, "http://169.254.170.2%.*s", XF_STR_ARG(relative));
     } else {
         xf_buf_put(&url, xf_creds_env_get(env, "AWS_CONTAINER_CREDENTIALS_FULL_URI"));
-        XF_TRY(check_full_uri(url.ptr, err));
+        XF_TRY(check_full_uri(url.ptr, &is_local, err));
     }
     XF_TRY(container_line(env, &line, err));
     const struct call get = {.method = "GET",
                              .url = xf_buf_view(&url),
                              .lines = {line.len > 0 ? line.ptr : NULL},
-                             .is_local = true};
-    for (int i = 0; i < METADATA_TRIES && rc != XF_OK; i++) {
+                             .is_local = is_local};
+    for (int i = 0; i < METADATA_TRIES && (rc != XF_OK || r.status >= 500); i++) {
         rc = ask(env, &get, stop, &r, err);
     }
     if (rc == XF_OK && r.status != 200) {
@@ -446,7 +451,8 @@ static void sts_form(const struct xf_creds_role *role, struct xf_str token, stru
     struct xf_str session = role->session_name.len > 0 ? role->session_name : XF_STR_LIT("xfer");
     struct xf_sigv4_pair form[8] = {
         {XF_STR_LIT("Action"),
-         token.len > 0 ? XF_STR_LIT("AssumeRoleWithWebIdentity") : XF_STR_LIT("AssumeRole")},
+         role->token_file.len > 0 ? XF_STR_LIT("AssumeRoleWithWebIdentity")
+                                  : XF_STR_LIT("AssumeRole")},
         {XF_STR_LIT("Version"), XF_STR_LIT("2011-06-15")},
         {XF_STR_LIT("RoleArn"), role->arn},
         {XF_STR_LIT("RoleSessionName"), session},
@@ -508,6 +514,23 @@ static enum xf_code sts_sign(const struct xf_creds_role *role,
     return XF_OK;
 }
 
+static enum xf_code read_token(const struct xf_creds_role *role,
+                               const char *where,
+                               struct xf_buf *out,
+                               struct xf_err *err)
+{
+    XF_AUTO_FREE char *path = xf_str_dup(role->token_file);
+
+    if (xf_file_read(path, TOKEN_FILE_MAX, out, err) != XF_OK) {
+        err->code = XF_E_CREDS; /* a missing file is no missing object */
+        return XF_WRAP(err, "%s", where);
+    }
+    if (xf_str_trim(xf_buf_view(out)).len == 0) {
+        return XF_FAIL(err, XF_E_CREDS, "%s: the token file '%s' is empty", where, path);
+    }
+    return XF_OK;
+}
+
 enum xf_code xf_creds_fetch_role(const struct xf_creds_env *env,
                                  const struct xf_creds_role *role,
                                  const char *where,
@@ -517,16 +540,15 @@ enum xf_code xf_creds_fetch_role(const struct xf_creds_env *env,
 {
     struct xf_str region = role->region.len > 0 ? role->region : XF_STR_LIT("us-east-1");
     XF_AUTO_BUF url = {0};
-    XF_AUTO_BUF token = {0};
-    XF_AUTO_BUF body = {0};
+    XF_AUTO_SECRET token = {0};
+    XF_AUTO_SECRET body = {0};
     struct xf_buf lines[4] = {{0}, {0}, {0}, {0}};
     struct reply r = {0};
     enum xf_code rc = XF_OK;
 
     sts_url(env, region, &url);
     if (role->token_file.len > 0) {
-        XF_AUTO_FREE char *path = xf_str_dup(role->token_file);
-        XF_TRY(xf_file_read(path, TOKEN_FILE_MAX, &token, err));
+        XF_TRY(read_token(role, where, &token, err));
     }
     sts_form(role, xf_str_trim(xf_buf_view(&token)), &body);
     if (role->token_file.len == 0) {
@@ -547,10 +569,7 @@ enum xf_code xf_creds_fetch_role(const struct xf_creds_env *env,
     }
     rc = rc == XF_OK ? sts_result(&r, where, out, err) : rc;
     for (size_t i = 0; i < XF_ARRAY_LEN(lines); i++) {
-        if (lines[i].ptr != NULL) {
-            xf_wipe(lines[i].ptr, lines[i].cap);
-        }
-        xf_buf_fini(&lines[i]);
+        xf_creds_secret_fini(&lines[i]);
     }
     reply_fini(&r);
     return rc;

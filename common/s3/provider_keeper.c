@@ -5,7 +5,7 @@
  *              +-- failed: again after a growing pause, what is held stays until it ends
  *
  * Every source of the process that wants the same keys shares a keeper, so that a metadata service
- * is asked once and not by each lane (CASES C063). Threads: any; the registry's lock goes before a
+ * is asked once and not by each lane. Threads: any; the registry's lock goes before a
  * keeper's, and none is held while fetching.
  */
 #include "common/base/clock.h"
@@ -19,7 +19,7 @@
 #include <time.h>
 
 enum {
-    FIRST_WAIT_MS = 15 * 1000,
+    FIRST_WAIT_MS = 15 * 1000, /* creds.h tells it */
     AHEAD_MS = 15 * 60 * 1000, /* new keys appear at least 5 minutes before the old ones end */
     LEAST_MS = 10 * 1000,      /* between two refreshes, whatever their times say */
     PAUSE_MIN_MS = 1000,

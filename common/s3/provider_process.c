@@ -2,7 +2,8 @@
  * provider_process.c - credentials that a program prints: a profile's credential_process.
  *
  * No shell: the command is split as a shell would, and nothing in it is expanded. The program gets
- * no input, its errors are dropped (they may tell secrets), and it has PROCESS_MS.
+ * no input, its errors are dropped (they may tell secrets), and it has PROCESS_MS; then it and all
+ * that it started are killed.
  */
 #include "common/base/clock.h"
 #include "common/base/json.h"
@@ -16,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PROCESS_MS = 60 * 1000, REPLY_MAX = 64 * 1024, ARGS_MAX = 64 };
+enum { PROCESS_MS = 60 * 1000, TURN_MS = 100, REPLY_MAX = 64 * 1024, ARGS_MAX = 64 };
 
 enum xf_code xf_creds_from_json(struct xf_str text,
                                 const char *token,
@@ -91,27 +92,66 @@ split(struct xf_str command, struct xf_buf *bytes, char **argv, struct xf_err *e
     return XF_OK;
 }
 
-/* Everything the program writes, until it closes its output, is stopped or the time is over. */
-static bool read_all(int fd, xf_creds_stop stop, struct xf_buf *out)
-{
-    int64_t until = xf_clock_mono_ms(xf_clock_real()) + PROCESS_MS;
-    char chunk[4096];
+/* A program that runs. */
+struct running {
+    pid_t pid;
+    int fd;           /* its output; -1: it closed it */
+    int64_t until_ms; /* monotonic */
+    xf_creds_stop stop;
+    bool has_ended;
+    int status; /* of waitpid(), when it has ended */
+};
 
-    while (xf_clock_mono_ms(xf_clock_real()) < until && !(stop != NULL && atomic_load(stop))) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        if (poll(&p, 1, 100) <= 0) {
-            continue;
-        }
-        ssize_t n = read(fd, chunk, sizeof(chunk));
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return n == 0;
-        }
+static bool is_over(const struct running *r)
+{
+    return xf_clock_mono_ms(xf_clock_real()) >= r->until_ms ||
+           (r->stop != NULL && atomic_load(r->stop));
+}
+
+static void look_for_end(struct running *r, int flags)
+{
+    pid_t got;
+
+    do {
+        got = waitpid(r->pid, &r->status, flags);
+    } while (got < 0 && errno == EINTR);
+    r->has_ended = r->has_ended || got == r->pid;
+}
+
+/* What is there to read now. False: it wrote too much, or its output cannot be read. */
+static bool read_some(struct running *r, struct xf_buf *out)
+{
+    char chunk[4096];
+    ssize_t n = read(r->fd, chunk, sizeof(chunk));
+
+    if (n > 0) {
         xf_buf_put_mem(out, chunk, (size_t)n);
-        if (out->full) {
-            return false;
+        xf_wipe(chunk, (size_t)n);
+        return !out->full;
+    }
+    if (n == 0) {
+        xf_auto_close(&r->fd);
+        r->fd = -1;
+    }
+    return n == 0 || errno == EINTR || errno == EAGAIN;
+}
+
+/* Its output, until it has ended. Who holds the output open behind it is not waited for. */
+static bool read_all(struct running *r, struct xf_buf *out)
+{
+    while (!is_over(r)) {
+        struct pollfd p = {.fd = r->fd, .events = POLLIN};
+        bool was_ended = r->has_ended;
+
+        if (poll(&p, 1, was_ended ? 0 : TURN_MS) > 0 && r->fd >= 0) {
+            if (!read_some(r, out)) {
+                return false;
+            }
+        } else if (was_ended) {
+            return true; /* and nothing of it is left to read */
+        }
+        if (!r->has_ended) {
+            look_for_end(r, WNOHANG);
         }
     }
     return false;
@@ -131,7 +171,9 @@ static int spawn(char **argv, int out_fd, pid_t *pid)
     rc = rc == 0 ? posix_spawn_file_actions_addopen(&fa, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
                  : rc; /* it may tell secrets */
     rc = rc == 0 ? posix_spawnattr_setsigmask(&attr, &none) : rc;
-    rc = rc == 0 ? posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK) : rc;
+    rc = rc == 0 ? posix_spawnattr_setpgroup(&attr, 0) : rc; /* ended with all that it starts */
+    rc = rc == 0 ? posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP)
+                 : rc;
     rc = rc == 0 ? posix_spawnp(pid, argv[0], &fa, &attr, argv, environ) : rc;
     XF_ASSERT(posix_spawn_file_actions_destroy(&fa) == 0);
     XF_ASSERT(posix_spawnattr_destroy(&attr) == 0);
@@ -141,27 +183,26 @@ static int spawn(char **argv, int out_fd, pid_t *pid)
 static enum xf_code
 run_process(char **argv, xf_creds_stop stop, struct xf_buf *text, struct xf_err *err)
 {
+    struct running r = {.until_ms = xf_clock_mono_ms(xf_clock_real()) + PROCESS_MS, .stop = stop};
     int fds[2];
-    int status = 0;
-    pid_t pid = 0;
 
     XF_ASSERT(argv[0] != NULL); /* split() gives a word or an error */
     if (pipe2(fds, O_CLOEXEC) != 0) {
         return XF_FAIL_SUB(err, XF_E_CREDS, errno, "no pipe: %s", xf_errno_text(errno));
     }
-    int rc = spawn(argv, fds[1], &pid);
+    int rc = spawn(argv, fds[1], &r.pid);
     xf_auto_close(&fds[1]);
+    r.fd = fds[0];
     if (rc != 0) {
-        xf_auto_close(&fds[0]);
+        xf_auto_close(&r.fd);
         return XF_FAIL_SUB(
             err, XF_E_CREDS, rc, "'%s' cannot be started: %s", argv[0], xf_errno_text(rc));
     }
-    bool is_whole = read_all(fds[0], stop, text);
-    xf_auto_close(&fds[0]);
-    if (!is_whole) {
-        (void)kill(pid, SIGKILL); /* gone already is fine */
-    }
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    bool is_whole = read_all(&r, text);
+    xf_auto_close(&r.fd);
+    (void)kill(-r.pid, SIGKILL); /* what it left behind, or itself; gone already is fine */
+    if (!r.has_ended) {
+        look_for_end(&r, 0); /* killed: at once */
     }
     if (!is_whole) {
         return XF_FAIL(err,
@@ -171,13 +212,13 @@ run_process(char **argv, xf_creds_stop stop, struct xf_buf *text, struct xf_err 
                        REPLY_MAX,
                        PROCESS_MS / 1000);
     }
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    if (!WIFEXITED(r.status) || WEXITSTATUS(r.status) != 0) {
         return XF_FAIL(err,
                        XF_E_CREDS,
                        "'%s' ended with %s %d: run it by hand to see why",
                        argv[0],
-                       WIFEXITED(status) ? "exit status" : "signal",
-                       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+                       WIFEXITED(r.status) ? "exit status" : "signal",
+                       WIFEXITED(r.status) ? WEXITSTATUS(r.status) : WTERMSIG(r.status));
     }
     return XF_OK;
 }
@@ -190,7 +231,7 @@ enum xf_code xf_creds_fetch_process(struct xf_str command,
 {
     char *argv[ARGS_MAX] = {NULL};
     XF_AUTO_BUF words = {0};
-    struct xf_buf text = {.max = REPLY_MAX};
+    XF_AUTO_SECRET text = {.max = REPLY_MAX};
     enum xf_code rc = split(command, &words, argv, err);
 
     rc = rc == XF_OK ? run_process(argv, stop, &text, err) : rc;
@@ -199,9 +240,5 @@ enum xf_code xf_creds_fetch_process(struct xf_str command,
     } else {
         rc = xf_creds_from_json(xf_buf_view(&text), "SessionToken", where, out, err);
     }
-    if (text.ptr != NULL) {
-        xf_wipe(text.ptr, text.cap);
-    }
-    xf_buf_fini(&text);
     return rc;
 }

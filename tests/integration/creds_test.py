@@ -108,12 +108,12 @@ def key_of(name):
     return f"{name}:{SECRET}:tok-{name}"
 
 
-def job_file(lab, s3, more="", text=""):
-    """A job within s3 whose sides name their keys by nothing but `more`."""
+def job_file(lab, s3, more="", text="", destination=None):
+    """A job within s3 whose sides name their keys by nothing but `more` (the destination: its own)."""
     path = os.path.join(lab.dir, "job.toml")
-    side = f'endpoint = "{s3.url}"\nregion = "us-east-1"\n{more}\n'
+    side = f'endpoint = "{s3.url}"\nregion = "us-east-1"\n'
     with open(path, "w", encoding="utf-8") as f:
-        f.write(f'[source]\nurl = "s3://src/"\n{side}[destination]\nurl = "s3://dst/"\n{side}{text}')
+        f.write(f'[source]\nurl = "s3://src/"\n{side}{more}\n[destination]\nurl = "s3://dst/"\n{side}{destination or more}\n{text}')
     return path
 
 
@@ -201,15 +201,32 @@ def test_a_role_is_assumed_by_another_profile_or_a_web_identity():
         check(any("of-the-job" in b for _, _, b in sv.asked), "the job's external id was not sent")
 
 
+def test_two_external_ids_of_one_role_are_two_sets_of_keys():
+    with Lab("twoids") as lab, Services("AKIAASSUMED") as sv:
+        s3 = bucket(lab, key_of("AKIAASSUMED"))
+        # A job's role is assumed with what comes first, whatever else stands in the files.
+        path = config(lab, "[default]\nsso_session = none\n")
+        env = {"AWS_CONFIG_FILE": path, "AWS_ENDPOINT_URL_STS": sv.url, "AWS_ACCESS_KEY_ID": "AKIABASE", "AWS_SECRET_ACCESS_KEY": SECRET}
+        lab.coordinator(env=env)
+        lab.agent("one", env=env)
+        side = f'role_arn = "{ROLE}"\nexternal_id = '
+        st = lab.wait_job(lab.submit(job_file(lab, s3, side + '"first"', destination=side + '"second"')), 60)
+        check(st["state"] == "completed" and st["objects"]["copied"] == 200, json.dumps(st))
+        ids = [dict(urllib.parse.parse_qsl(b))["ExternalId"] for _, _, b in sv.asked]
+        # The coordinator and the agent each ask for both.
+        check(set(ids) == {"first", "second"} and min(ids.count(i) for i in set(ids)) >= 2, f"external ids that were sent: {ids}")
+
+
 def test_a_way_that_is_configured_and_broken_is_an_error():
     with Lab("brokenway") as lab, Services("AKIANOBODY") as sv:
         s3 = bucket(lab, key_of("AKIAELSE"))
-        path = config(lab, "[profile fails]\ncredential_process = /bin/false\n"
+        empty = config(lab, " \n", "empty")
+        path = config(lab, f"[profile blank]\nrole_arn = {ROLE}\nweb_identity_token_file = {empty}\n[profile fails]\ncredential_process = /bin/false\n"
                            f"[profile denied]\nrole_arn = arn:aws:iam::1:role/other\nsource_profile = base\n"
                            f"[profile base]\naws_access_key_id = AKIABASE\naws_secret_access_key = {SECRET}\n"
                            "[profile round]\nrole_arn = x\nsource_profile = round2\n[profile round2]\nrole_arn = x\nsource_profile = round\n")
         lab.coordinator(env={"AWS_CONFIG_FILE": path, "AWS_ENDPOINT_URL_STS": sv.url})
-        for profile, words in (("fails", (":2", "/bin/false", "exit status 1")), ("denied", ("AccessDenied", "not you")), ("round", ("goes round",))):
+        for profile, words in (("blank", (":2", "is empty")), ("fails", (":5", "/bin/false", "exit status 1")), ("denied", ("AccessDenied", "not you")), ("round", ("goes round",))):
             code, _, err = lab.ctl("submit", job_file(lab, s3, f'profile = "{profile}"'))
             check(code == 2 and all(w in err for w in words), f"{profile}: exit {code}: {err}")
 
