@@ -411,22 +411,42 @@ static void on_report(struct xf_coordinator *c, const struct xf_msg_report *m, s
 /* ---- agents -------------------------------------------------------------------------------------
  */
 
+struct draining {
+    struct xf_coordinator *c;
+    struct xf_hub_req *req;
+};
+
+/* Told and obeyed after the commit; completions come in the order of commits, so that what an
+ * agent's hello found in the store (on_seen) never overtakes it. */
+static void on_drain_kept(struct xf_store_op *op)
+{
+    struct draining *d = op->arg;
+    const struct xf_in_agent_drain *in = &op->in.agent_drain;
+    struct xf_cagent *a = xf_roster_find(d->c, in->id);
+
+    if (op->rc != XF_OK) {
+        xf_hub_fail(d->req, op->rc, xf_str_c(op->err.msg));
+    } else {
+        if (a != NULL) {
+            xf_roster_drain(d->c, a, in->on);
+        }
+        reply_json(d->req, xf_views_agents(d->c));
+    }
+    xf_xfree(d);
+}
+
 static void on_drain(struct xf_coordinator *c, const struct xf_msg_drain *m, struct xf_hub_req *r)
 {
-    struct xf_cagent *a = xf_roster_find(c, m->agent);
+    struct draining *d = xf_xcalloc(1, sizeof(*d));
+    struct xf_store_op *op = xf_store_op_new(XF_OP_AGENT_DRAIN, on_drain_kept, d);
 
-    if (a == NULL) {
-        xf_core_refuse(r, XF_E_NOT_FOUND, "no agent '%.*s' was seen", XF_STR_ARG(m->agent));
-        return;
-    }
-    xf_roster_drain(c, a, m->on);
-    struct xf_store_op *op = xf_store_op_new(XF_OP_AGENT_DRAIN, xf_core_on_done, c);
+    *d = (struct draining){.c = c, .req = r};
     op->in.agent_drain =
         (struct xf_in_agent_drain){.id = xf_store_op_dup(op, m->agent), .on = m->on};
     if (!xf_core_submit(c, op)) {
-        XF_WARN("agent.drain_not_kept", xf_f_c("agent", a->id)); /* holds until a restart */
+        xf_xfree(d);
+        xf_core_refuse(r, XF_E_BUSY, "the coordinator is busy: try again");
     }
-    reply_json(r, xf_views_agents(c));
 }
 
 void xf_operators_on_request(void *arg, enum xf_kind kind, const void *m, struct xf_hub_req *r)
