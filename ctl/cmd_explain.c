@@ -29,7 +29,7 @@ struct look {
     uint64_t limit_bytes_s;
     double bytes_s;
     uint64_t agents_up;
-    uint64_t agents_in_flight; /* requests */
+    uint64_t agents_in_flight; /* requests, of all jobs */
 };
 
 struct figures {
@@ -51,6 +51,12 @@ static uint64_t of(const struct xf_json *j, const char *group, const char *name)
     return xf_json_get_u64(xf_json_get(j, group), name, 0);
 }
 
+/* What a retry pass makes pending again had ended before: counts may fall. */
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
 static void take_job(const struct xf_json *j, struct look *l)
 {
     l->at_ms = xf_clock_mono_ms(xf_clock_real());
@@ -60,7 +66,7 @@ static void take_job(const struct xf_json *j, struct look *l)
     l->keys = of(j, "listing", "keys");
     l->pending = of(j, "objects", "pending");
     l->in_flight = of(j, "objects", "in_flight");
-    l->ended = of(j, "objects", "listed") - l->pending - l->in_flight;
+    l->ended = less(of(j, "objects", "listed"), l->pending + l->in_flight);
     l->throttled = xf_json_get_u64(j, "throttled", 0);
     l->retries = xf_json_get_u64(j, "retries", 0);
     l->uploads = xf_json_get_u64(j, "uploads_open", 0);
@@ -120,12 +126,18 @@ static struct finding find_slow(const struct look *l, const struct figures *f)
             "splits the prefix"};
     }
     if (l->limit_bytes_s > 0 && l->bytes_s >= 0.85 * (double)l->limit_bytes_s) {
-        return (struct finding){
-            "limit_bandwidth", "the job's own [limits] bandwidth", "raise it in migrate.toml"};
+        return (struct finding){"limit_bandwidth",
+                                "the job's own [limits] bandwidth",
+                                "a job keeps its limits: cancel it and submit its file with a "
+                                "higher one, what is there "
+                                "is skipped"};
     }
     if (most > 0 && l->agents_in_flight * 10 >= most * 9) {
         return (struct finding){
-            "limit_in_flight", "the job's own [limits] in_flight", "raise it, or take it out"};
+            "limit_in_flight",
+            "the job's own [limits] in_flight",
+            "a job keeps its limits: cancel it and submit its file without one, what is there is "
+            "skipped"};
     }
     if (!l->is_listed && l->pending == 0) {
         return (struct finding){"listing",
@@ -166,10 +178,10 @@ static struct figures compare(const struct look *a, const struct look *b)
     s = s > 0.0 ? s : 1.0;
     return (struct figures){
         .seconds = s,
-        .objects_s = (double)(b->ended - a->ended) / s,
-        .keys_s = (double)(b->keys - a->keys) / s,
-        .throttled_s = (double)(b->throttled - a->throttled) / s,
-        .retries_s = (double)(b->retries - a->retries) / s,
+        .objects_s = (double)less(b->ended, a->ended) / s,
+        .keys_s = (double)less(b->keys, a->keys) / s,
+        .throttled_s = (double)less(b->throttled, a->throttled) / s,
+        .retries_s = (double)less(b->retries, a->retries) / s,
     };
 }
 
@@ -184,7 +196,7 @@ put_text(struct xf_buf *b, const struct finding *x, const struct look *l, const 
     xf_buf_putf(b, "%.1f throttled/s, %.1f retries/s\n", f->throttled_s, f->retries_s);
     xf_buf_putf(b,
                 "now: %ju objects wait, %ju with agents, %ju uploads open; %ju agents up with %ju "
-                "requests in flight",
+                "requests of all jobs in flight",
                 (uintmax_t)l->pending,
                 (uintmax_t)l->in_flight,
                 (uintmax_t)l->uploads,
