@@ -20,6 +20,7 @@
     F(bin, crc32c,  5, OPTIONAL, XF_CRC_LEN,     "of the bytes, big endian, when the agent saw them") \
     F(u64, through, 6, OPTIONAL, UINT64_MAX,     "bytes that went through the agent for it")
 
+/* Number 12 was a time of the coordinator's clock; it stays unused. */
 #define XF_MSG_TASK(F, L) \
     F(u64, task,       1, REQUIRED, UINT64_MAX,            "id; for ever") \
     F(u32, attempt,    2, REQUIRED, UINT32_MAX,            "fences late reports; counts the leases of the task") \
@@ -32,10 +33,10 @@
     F(u32, total_parts, 9, OPTIONAL, XF_PART_NO_MAX,        "uploads: parts in all") \
     F(u32, first_part, 10, OPTIONAL, XF_PART_NO_MAX,       "parts: the first of the range") \
     F(u32, last_part,  11, OPTIONAL, XF_PART_NO_MAX,       "parts: the last of the range") \
-    F(i64, intent_age_ms, 12, OPTIONAL, INT64_MAX,         "open, abort: how long ago the intent was stored; clocks of two hosts may differ") \
     F(bin, attrs,      13, OPTIONAL, XF_DIGEST_MAX,        "uploads: digest of the attributes given at open") \
     L(part, parts,     14, OPTIONAL, XF_PART_NO_MAX,       "parts: finished ones of the range; close: all") \
-    F(u32, pass,       15, OPTIONAL, UINT32_MAX,           "number of the job's pass")
+    F(u32, pass,       15, OPTIONAL, UINT32_MAX,           "number of the job's pass") \
+    F(i64, intent_age_ms, 16, OPTIONAL, INT64_MAX,         "open, abort: how long ago the intent was stored; clocks of two hosts may differ")
 
 #define XF_MSG_ITEM(F, L) \
     F(u64, task,        1, REQUIRED, UINT64_MAX,          "the leased task") \
