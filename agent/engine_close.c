@@ -495,7 +495,7 @@ static void find_done(struct xf_op *op, const struct xf_s3_result *res)
 
 static void found_done(struct xf_op *op, const struct xf_s3_result *res)
 {
-    xf_op_go(op, xf_upload_is_found_ours(op, res) ? ABORT_LOST : ABORT_FIND);
+    xf_op_go(op, xf_upload_judge_found(op, res) ? ABORT_LOST : ABORT_FIND);
 }
 
 static void lost_done(struct xf_op *op, const struct xf_s3_result *res)

@@ -30,10 +30,11 @@ static bool is_mute(const struct xf_s3_result *res)
     return res->status == 0 || res->status == 502 || res->status == 504;
 }
 
-/* Looks, listings and probes are answered by a service that answers no copies, too. */
-static void answered(struct xf_down *d, unsigned step_flags, enum xf_code code)
+/* Looks, listings and probes are answered by a service that answers no copies, too. Of a key only a
+ * probe tells: other answers may be to requests signed before it changed. */
+static void answered(struct xf_down *d, unsigned step_flags, bool is_good_probe)
 {
-    if (d->is_key_bad && code == XF_OK) { /* a bare 403 says nothing of the signature */
+    if (d->is_key_bad && is_good_probe) {
         d->is_doubted = true;
         d->is_key_bad = false;
     }
@@ -66,7 +67,7 @@ enum xf_downness xf_op_downness(struct xf_op *op, const struct xf_s3_result *res
     }
     if (!is_refused && !is_mute(res)) {
         if (res->status != 0) {
-            answered(d, step->flags, res->err.code);
+            answered(d, step->flags, op->run->w == NULL && res->err.code == XF_OK);
         }
         return XF_UP;
     }

@@ -337,9 +337,9 @@ void xf_op_reply(void *arg, const struct xf_s3_result *res)
     } else if (downness == XF_KEYS_BAD) {
         give_back_as(op, XF_E_CREDS, &res->err);
     } else if (cls == XF_CLASS_SLOW_DOWN || (is_down && op->run->w != NULL)) {
-        xf_op_begin(op); /* the limit says when; no try is spent */
-    } else if ((cls == XF_CLASS_RETRY || downness == XF_DOUBTFUL) &&
-               (step->flags & XF_STEP_OWN_RETRY) == 0 &&
+        xf_op_begin(op);                   /* the limit says when; no try is spent */
+    } else if ((downness == XF_DOUBTFUL || /* refused: nothing was done */
+                (cls == XF_CLASS_RETRY && (step->flags & XF_STEP_OWN_RETRY) == 0)) &&
                xf_op_retry(op, op->state, res->retry_after_ms)) {
         XF_DEBUG("request.retried",
                  xf_f_c("step", step->name),

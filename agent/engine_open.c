@@ -236,7 +236,7 @@ static void find_done(struct xf_op *op, const struct xf_s3_result *res)
 
 static void found_done(struct xf_op *op, const struct xf_s3_result *res)
 {
-    xf_op_go(op, xf_upload_is_found_ours(op, res) ? OPEN_ABORT : OPEN_FIND);
+    xf_op_go(op, xf_upload_judge_found(op, res) ? OPEN_ABORT : OPEN_FIND);
 }
 
 static void abort_done(struct xf_op *op, const struct xf_s3_result *res)

@@ -207,17 +207,26 @@ struct xf_s3_req *xf_upload_found_parts(struct xf_op *op)
     return xf_s3_list_parts(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
 }
 
-bool xf_upload_is_found_ours(struct xf_op *op, const struct xf_s3_result *res)
+bool xf_upload_judge_found(struct xf_op *op, const struct xf_s3_result *res)
 {
     if (res->err.code == XF_OK && res->doc->n_parts == 0) {
         return true;
     }
-    if (res->err.code == XF_OK) {
+    if (res->err.code != XF_E_NO_UPLOAD) { /* else it is gone meanwhile */
+        const char *why = res->err.code == XF_OK ? "it holds parts: somebody else's" : res->err.msg;
         XF_WARN("upload.spared",
                 xf_f_u64("task", op->run->w->task),
                 xf_f_str("key", op->obj->key),
                 xf_f_str("upload_id", xf_buf_view(&op->upload_id)),
-                xf_f_c("why", "it holds parts: somebody else's"));
+                xf_f_c("why", why));
+    }
+    if (res->err.code != XF_OK && res->err.code != XF_E_NO_UPLOAD) {
+        xf_engine_note(
+            op->run,
+            XF_FACT_UPLOAD_UNSURE,
+            "upload_left",
+            "an open upload that may be this job's could not be looked into and was left "
+            "(its key and id: the agents' log, upload.spared)");
     }
     xf_buf_put(&op->spared, xf_buf_view(&op->upload_id));
     xf_buf_put_c(&op->spared, "\n");

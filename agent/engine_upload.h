@@ -27,8 +27,11 @@ bool xf_upload_take_found(struct xf_op *op, const struct xf_s3_result *res);
 bool xf_upload_has_more_found(const struct xf_op *op); /* another page may hold some */
 /** The parts of what was found. */
 struct xf_s3_req *xf_upload_found_parts(struct xf_op *op);
-/** By their listing, may it be aborted? What may not is passed over from then on. */
-bool xf_upload_is_found_ours(struct xf_op *op, const struct xf_s3_result *res);
+/**
+ * Judge what was found by the listing of its parts: true when it may be aborted; else it is told
+ * and passed over from then on.
+ */
+bool xf_upload_judge_found(struct xf_op *op, const struct xf_s3_result *res);
 struct xf_s3_req *xf_upload_abort_found(struct xf_op *op);
 
 #endif

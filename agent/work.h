@@ -30,7 +30,8 @@ enum xf_work_fact {
     XF_FACT_COPY_WORKED = 1 << 2,
     XF_FACT_TAGS_DENIED = 1 << 3,
     XF_FACT_KEY_FALLBACK = 1 << 4, /* a copy source was not found although the object is there */
-    XF_FACT_WEBSITE = 1 << 5       /* a source bucket may have objects with a redirect */
+    XF_FACT_WEBSITE = 1 << 5,      /* a source bucket may have objects with a redirect */
+    XF_FACT_UPLOAD_UNSURE = 1 << 6 /* an open upload could not be looked into */
 };
 
 struct xf_work_job {

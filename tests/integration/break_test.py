@@ -139,39 +139,45 @@ def test_our_own_older_write_does_not_stop_the_newer_one():
     relay_of_a_changing_source('[copy]\nif_exists = "fail"\n')
 
 
-def test_an_endpoint_that_resets_all_is_waited_for():
-    """No attempt is spent while nobody answers: one attempt an object is enough for the whole job."""
-    with Lab("resets") as lab:
+def broken_for_a_while(name, fault, meanwhile):
+    """A job in which each object has one attempt, and all is refused until meanwhile(lab) comes back: none may be spent."""
+    with Lab(name) as lab:
         s3 = lab.s3d("s3", "--synth", "src:3000:1KiB:flat", "--bucket", "dst", "--latency", "copy=20")
         lab.coordinator()
         lab.agent("one")
         job = lab.submit(lab.toml(s3, s3, "s3://src/", "s3://dst/", "[limits]\nin_flight = 32\n[retry]\nattempts = 1\n"))
         wait_for("copies", lambda: lab.status(job)["objects"]["copied"] > 100, 60)
-        s3.faults({"bucket": "dst", "action": {"reply_lost": True, "end": "rst"}})
-        time.sleep(15)  # longer than all the tries of an object take
+        s3.faults(fault)
+        meanwhile(lab)
         st = lab.status(job)
         check(st["objects"]["failed"] == 0 and st["objects"]["copied"] < 3000, json.dumps(st))
         s3.admin("faults", "DELETE")
         st = lab.wait_job(job, 120)
         check(st["state"] == "completed" and st["objects"]["copied"] == 3000, json.dumps(st))
         same(s3.diff("src/", "dst/"))
+
+
+def test_an_endpoint_that_resets_all_is_waited_for():
+    # 15 s: longer than all the tries of an object take.
+    broken_for_a_while("resets", {"bucket": "dst", "action": {"reply_lost": True, "end": "rst"}}, lambda _: time.sleep(15))
 
 
 def test_a_secret_key_that_stops_working_fails_nothing():
-    with Lab("badsecret") as lab:
-        s3 = lab.s3d("s3", "--synth", "src:3000:1KiB:flat", "--bucket", "dst", "--latency", "copy=20")
+    def until_unfit(lab):
+        wait_for("the agent to be unfit", lambda: "agent.unfit" in lab.procs[-1].tail(), 60)
+
+    broken_for_a_while("badsecret", {"action": {"status": 403, "code": "SignatureDoesNotMatch"}}, until_unfit)
+
+
+def test_one_refused_signature_of_a_large_object_is_tried_again():
+    with Lab("bigsign") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:3:20MiB:flat", "--bucket", "dst")
+        s3.faults({"op": "CreateMultipartUpload", "count": 3, "action": {"status": 403, "code": "SignatureDoesNotMatch"}})
         lab.coordinator()
         lab.agent("one")
-        job = lab.submit(lab.toml(s3, s3, "s3://src/", "s3://dst/", "[limits]\nin_flight = 32\n[retry]\nattempts = 1\n"))
-        wait_for("copies", lambda: lab.status(job)["objects"]["copied"] > 100, 60)
-        s3.faults({"action": {"status": 403, "code": "SignatureDoesNotMatch"}})
-        wait_for("the agent to be unfit", lambda: "agent.unfit" in lab.procs[-1].tail(), 60)
-        st = lab.status(job)
-        check(st["objects"]["failed"] == 0 and st["objects"]["copied"] < 3000, json.dumps(st))
-        s3.admin("faults", "DELETE")
-        st = lab.wait_job(job, 120)
-        check(st["state"] == "completed" and st["objects"]["copied"] == 3000, json.dumps(st))
-        same(s3.diff("src/", "dst/"))
+        text = '[copy]\npart_size = "5MiB"\nmultipart_threshold = "5MiB"\n[retry]\nattempts = 1\n'
+        st = lab.wait_job(lab.submit(lab.toml(s3, s3, "s3://src/", "s3://dst/", text)), 60)
+        check(st["state"] == "completed" and st["objects"]["copied"] == 3, json.dumps(st))
 
 
 def test_objects_whose_signature_is_never_taken_fail_where_others_are():

@@ -388,6 +388,23 @@ static void c055_an_upload_in_use_by_somebody_else_is_left_alone(void **state)
     rig_close(&rig);
 }
 
+static void c055_an_upload_that_cannot_be_looked_into_is_left_and_told(void **state)
+{
+    (void)state;
+    struct rig rig;
+
+    rig_open(&rig, false, SERVER, NULL);
+    rig_put(&rig, 0, BIG);
+    assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_OPEN, "big", 1)), XF_WORK_DONE);
+    rig_faults(&rig,
+               "[{\"op\":\"ListParts\",\"action\":{\"status\":403,\"code\":\"AccessDenied\"}}]");
+    rig.has_opened = false;
+    assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_OPEN, "big", 2)), XF_WORK_DONE);
+    assert_int_equal(rig_open_uploads(&rig), 2);
+    assert_true(rig_has_notice(&rig, "upload_left"));
+    rig_close(&rig);
+}
+
 static void an_older_upload_of_somebody_else_is_left_alone(void **state)
 {
     (void)state;
@@ -462,6 +479,7 @@ int main(void)
         cmocka_unit_test(c053_a_lost_complete_is_judged_by_the_destination),
         cmocka_unit_test(c053_an_older_object_of_the_same_size_is_not_ours),
         cmocka_unit_test(c055_a_lost_create_leaves_nothing_open),
+        cmocka_unit_test(c055_an_upload_that_cannot_be_looked_into_is_left_and_told),
         cmocka_unit_test(c055_an_upload_in_use_by_somebody_else_is_left_alone),
         cmocka_unit_test(c055_abort_is_repeated_until_the_upload_is_gone),
         cmocka_unit_test(an_older_upload_of_somebody_else_is_left_alone),
