@@ -4,13 +4,13 @@
  * Invariants:
  * 1. A task given back is ready again and keeps what was reported, or it is withdrawn because its
  *    job is stopped or its upload given up.
- * 2. Five deaths without progress: a batch is split into two of what is left of it, down to the
- *    single object, which then fails; an upload fails; what a recheck has left fails and is tried
- *    again by a retry pass. An abort task goes on for ever.
- * 3. To split costs nothing, so every death counts for it. To fail needs suspicion: a death among
- *    other tasks, or soon after the lease began, is an agent that was killed or crashed of
- * something else, and weighs a fifth. It does weigh: what kills each agent at once ends as failed,
- * too.
+ * 2. A death is a lease that was lost without progress. At the fifth a batch is split into two of
+ *    what is left of it, down to the single object: to split costs nothing, so every death counts.
+ * 3. What cannot be split fails (what a recheck has left is tried again by a retry pass; an abort
+ *    goes on for ever) after five deaths with suspicion: the agent held this alone for a TTL. A
+ *    death among other tasks, or sooner, is an agent that was killed or crashed of something else;
+ *    it weighs a fifth, so that what kills each agent at once ends as failed, too. task.deaths
+ *    counts these fifths, and whole deaths while it can be split.
  */
 #include "coordinator/store_work.h"
 
@@ -121,8 +121,9 @@ static bool can_split(const struct xf_task *t)
     return t->kind == XF_TASK_BATCH && t->upload == 0 && t->n_objects - t->n_reported >= 2;
 }
 
-/* What can be split, and what not, never changes into the other without progress. */
-static bool is_one_too_many(struct xf_task *t, bool is_weak)
+/* Count it; true when it is one too many. What can be split, and what not, never changes into the
+ * other without progress. */
+static bool count_death(struct xf_task *t, bool is_weak)
 {
     if (can_split(t)) {
         return ++t->deaths >= XF_TASK_DEATHS_MAX;
@@ -188,7 +189,7 @@ static enum xf_code end_attempt(struct xf_work *w,
         return t->upload != 0 ? xf_upload_settle(w, t->upload, err) : XF_OK;
     }
     if ((in->how == XF_HOW_LOST || in->how == XF_HOW_EXPIRED) && t->progress == 0 &&
-        is_one_too_many(t, in->is_weak_death)) {
+        count_death(t, in->is_weak_death)) {
         return died_too_often(w, t, in->how, out, err);
     }
     return xf_task_end(w, t, XF_TASK_READY, in->how, w->now_ms + in->delay_ms, err);

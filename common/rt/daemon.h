@@ -32,19 +32,22 @@ bool xf_daemon_answers(const struct xf_opt_prog *prog,
                        const struct xf_conf_table *conf,
                        bool help_config);
 
-/** Set a config value from the command line; text NULL: not given. */
+/** Set a config value from the command line; text NULL: not given. Errors: as xf_conf_set(). */
 XF_MUST_CHECK enum xf_code
 xf_daemon_set(struct xf_conf *conf, const char *name, const char *text, struct xf_err *err);
 
 /**
- * Before any thread is started, nng's included: take the descriptor of --ready-fd (NULL: none),
- * which must be open for writing, and block the signals that the loop takes.
+ * Before any thread is started, nng's included: take the descriptor of --ready-fd (NULL: none), and
+ * block the signals that the loop takes (SIGTERM, SIGINT; SIGPIPE is ignored).
+ *
+ * ready_fd  a number from 3 to 1,000,000, open for writing; d owns it from here on.
+ * Errors: XF_E_INVAL the descriptor; XF_E_IO the signals.
  */
 XF_MUST_CHECK enum xf_code xf_daemon_init(struct xf_daemon *d,
                                           const struct xf_opt_prog *prog,
                                           const char *ready_fd,
                                           struct xf_err *err);
-/** `line` without its newline goes to whoever waits, once. */
+/** Tell systemd and whoever waits, who gets `line` (without its end); once: closes ready_fd. */
 void xf_daemon_ready(struct xf_daemon *d, struct xf_str line);
 /** A signal asked for the end. */
 void xf_daemon_stopping(const struct xf_daemon *d, int signo);

@@ -25,9 +25,12 @@ struct xf_creds_opts {
  * credential_process, the container's service, instance metadata (IMDSv2). SSO is refused as not
  * supported. Nothing is read before the first resolve. What has to be asked for is kept fresh by
  * one thread for the whole process.
+ *
+ * The options are copied. *out is the caller's, for xf_creds_source_free(). Errors: XF_E_INVAL
+ * options that do not go together (a profile or role_arn with named variables, one of a pair).
  */
-enum xf_code xf_creds_source_new(const struct xf_creds_opts *o,
-                                 struct xf_creds_source **out,
-                                 struct xf_err *err);
+XF_MUST_CHECK enum xf_code xf_creds_source_new(const struct xf_creds_opts *o,
+                                               struct xf_creds_source **out,
+                                               struct xf_err *err);
 
 #endif
