@@ -107,14 +107,15 @@ class Peer:
         argv = cls.argv(case, src, dst)
         env = dict(lab.env, **cls.env(src, dst))
         began, start = cpu_of_children(), time.monotonic()
-        with subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
+        log = os.path.join(lab.dir, cls.name + ".log")
+        with open(log, "wb") as errors, subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=errors) as p:
             peak = 0
             while p.poll() is None:
                 peak = max(peak, peak_of(p.pid))
                 time.sleep(0.05)
-            err = p.stderr.read()
         wall = time.monotonic() - start
-        check(p.returncode == 0, f"{cls.name} ended with {p.returncode}: {err[-2000:]}")
+        with open(log, encoding="utf-8", errors="replace") as errors:
+            check(p.returncode == 0, f"{cls.name} ended with {p.returncode}: {errors.read()[-2000:]}")
         return wall, cpu_of_children() - began, peak
 
 
