@@ -38,23 +38,18 @@ def write_message(sock, body):
     sock.sendall(struct.pack(">Q", len(body)) + body)
 
 
-class Proxy:
-    """Listens on a port of its own; `copies` is how often each request of a client is passed on."""
+class Listener:
+    """A port of its own before another one, at `url`; start() serves each connection by _serve(), on a thread of its own."""
 
-    def __init__(self, port, copies=1, record=False):
+    def __init__(self, scheme, port):
         self.upstream = ("127.0.0.1", port)
-        self.copies = copies
-        self.record = record
-        self.recorded = []
-        self.raw = bytearray()  # everything that passed, both ways, when recording
-        self.is_cut = False
-        self.replies = threading.Event()  # when cleared, replies wait here
-        self.replies.set()
-        self.socks = set()
         self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = self.listener.getsockname()[1]
-        self.url = f"tcp://127.0.0.1:{self.port}"
+        self.url = f"{scheme}://127.0.0.1:{self.port}"
+        self.is_cut = False  # whoever comes is turned away
+
+    def start(self):
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -67,6 +62,24 @@ class Proxy:
                 client.close()
                 continue
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        raise NotImplementedError
+
+
+class Proxy(Listener):
+    """Listens on a port of its own; `copies` is how often each request of a client is passed on."""
+
+    def __init__(self, port, copies=1, record=False):
+        super().__init__("tcp", port)
+        self.copies = copies
+        self.record = record
+        self.recorded = []
+        self.raw = bytearray()  # everything that passed, both ways, when recording
+        self.replies = threading.Event()  # when cleared, replies wait here
+        self.replies.set()
+        self.socks = set()
+        self.start()
 
     def _serve(self, client):
         try:
@@ -126,11 +139,11 @@ SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27
 CUT = 1000000
 
 
-class Wire:
-    """Another address of an S3 server, at `url`. tls: (certificate, key) of its end of TLS."""
+class Wire(Listener):
+    """Another address of an S3 server. tls: (certificate, key) of its end of TLS."""
 
     def __init__(self, server, tls=None):
-        self.upstream = ("127.0.0.1", server.port)
+        super().__init__("https" if tls else "http", server.port)
         self.context = None
         if tls:
             self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -139,19 +152,7 @@ class Wire:
         self.is_open = threading.Event()
         self.is_open.set()
         self.clients = set()
-        self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self.port = self.listener.getsockname()[1]
-        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.port}"
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+        self.start()
 
     def _serve(self, client):
         server = None
