@@ -1,5 +1,5 @@
 /*
- * hash.h - SHA-256, MD5 and CRC32C, streaming and at once.
+ * hash.h - SHA-256 and MD5, streaming and at once.
  *
  * The digest methods are fetched once a process (an implicit fetch in each call is slow in
  * OpenSSL 3). MD5 is used only to compare with S3's ETags, never for trust.
@@ -27,8 +27,5 @@ XF_AUTO_DEFINE(xf_hash, xf_hash_free)
 void xf_sha256(const void *p, size_t len, unsigned char out[XF_SHA256_LEN]);
 void xf_md5(const void *p, size_t len, unsigned char out[XF_MD5_LEN]);
 void xf_hmac_sha256(struct xf_str key, struct xf_str data, unsigned char out[XF_SHA256_LEN]);
-
-/** CRC32C (Castagnoli, reflected 0x82F63B78). Start with 0; chain by passing the last value. */
-uint32_t xf_crc32c(uint32_t crc, const void *p, size_t len);
 
 #endif

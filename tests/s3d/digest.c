@@ -1,10 +1,10 @@
-/* digest.c - MD5, SHA, CRC32C, CRC64NVME and the combination of CRCs. */
+/* digest.c - MD5, SHA, CRCs and their combination. */
 #include "tests/s3d/digest.h"
 
+#include "common/base/crc.h"
 #include "common/base/err.h"
 #include "common/base/mem.h"
 
-#include <pthread.h>
 #include <zlib.h>
 
 #define POLY_CRC32  UINT64_C(0xEDB88320)
@@ -25,98 +25,14 @@ static const struct {
     [S3D_SUM_SHA256] = {"sha256", "SHA256", 32, 0},
 };
 
-static uint32_t table_c[8][256];
-static uint64_t table_64[8][256];
-static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
-
-static void make_tables(void)
-{
-    for (unsigned n = 0; n < 256; n++) {
-        uint64_t c = n;
-        uint64_t d = n;
-        for (int k = 0; k < 8; k++) {
-            c = (c & 1) != 0 ? (c >> 1) ^ POLY_CRC32C : c >> 1;
-            d = (d & 1) != 0 ? (d >> 1) ^ POLY_CRC64 : d >> 1;
-        }
-        table_c[0][n] = (uint32_t)c;
-        table_64[0][n] = d;
-    }
-    for (unsigned n = 0; n < 256; n++) {
-        for (int k = 1; k < 8; k++) {
-            uint32_t c = table_c[k - 1][n];
-            uint64_t d = table_64[k - 1][n];
-            table_c[k][n] = table_c[0][c & 0xff] ^ (c >> 8);
-            table_64[k][n] = table_64[0][d & 0xff] ^ (d >> 8);
-        }
-    }
-}
-
-static uint64_t load64(const uint8_t *p)
-{
-    uint64_t v;
-
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
-
-static uint32_t crc32c_soft(uint32_t crc, const uint8_t *p, size_t len)
-{
-    (void)pthread_once(&tables_once, make_tables); /* cannot fail with a valid control */
-    for (; len >= 8; len -= 8, p += 8) {
-        uint64_t v = load64(p) ^ crc;
-        crc = table_c[7][v & 0xff] ^ table_c[6][(v >> 8) & 0xff] ^ table_c[5][(v >> 16) & 0xff] ^
-              table_c[4][(v >> 24) & 0xff] ^ table_c[3][(v >> 32) & 0xff] ^
-              table_c[2][(v >> 40) & 0xff] ^ table_c[1][(v >> 48) & 0xff] ^ table_c[0][v >> 56];
-    }
-    for (; len > 0; len--, p++) {
-        crc = table_c[0][(crc ^ *p) & 0xff] ^ (crc >> 8);
-    }
-    return crc;
-}
-
-#if defined(__x86_64__)
-__attribute__((target("sse4.2"))) static uint32_t
-crc32c_hard(uint32_t crc, const uint8_t *p, size_t len)
-{
-    uint64_t c = crc;
-
-    for (; len >= 8; len -= 8, p += 8) {
-        c = __builtin_ia32_crc32di(c, load64(p));
-    }
-    crc = (uint32_t)c;
-    for (; len > 0; len--, p++) {
-        crc = __builtin_ia32_crc32qi(crc, *p);
-    }
-    return crc;
-}
-#endif
-
 uint32_t s3d_crc32c(uint32_t crc, const void *p, size_t len)
 {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("sse4.2")) {
-        return ~crc32c_hard(~crc, p, len);
-    }
-#endif
-    return ~crc32c_soft(~crc, p, len);
+    return (uint32_t)xf_crc(XF_CRC32C, crc, p, len);
 }
 
 uint64_t s3d_crc64nvme(uint64_t crc, const void *data, size_t len)
 {
-    const uint8_t *p = data;
-
-    (void)pthread_once(&tables_once, make_tables); /* cannot fail with a valid control */
-    crc = ~crc;
-    for (; len >= 8; len -= 8, p += 8) {
-        uint64_t v = load64(p) ^ crc;
-        crc = table_64[7][v & 0xff] ^ table_64[6][(v >> 8) & 0xff] ^ table_64[5][(v >> 16) & 0xff] ^
-              table_64[4][(v >> 24) & 0xff] ^ table_64[3][(v >> 32) & 0xff] ^
-              table_64[2][(v >> 40) & 0xff] ^ table_64[1][(v >> 48) & 0xff] ^ table_64[0][v >> 56];
-    }
-    for (; len > 0; len--, p++) {
-        crc = table_64[0][(crc ^ *p) & 0xff] ^ (crc >> 8);
-    }
-    return ~crc;
+    return xf_crc(XF_CRC64NVME, crc, data, len);
 }
 
 /* a * b modulo the polynomial, all reflected: bit `top` is x^0. */

@@ -3,7 +3,7 @@
  *
  * MD5 and SHA come from libcrypto's low-level functions (their state is a plain struct, which
  * matters with thousands of bodies in flight; CMakeLists.txt silences their deprecation), CRC32
- * from zlib; CRC32C and CRC64NVME are here. Threads: no state.
+ * from zlib, the other CRCs from common/base/crc. Threads: no state.
  */
 #ifndef XF_TESTS_S3D_DIGEST_H
 #define XF_TESTS_S3D_DIGEST_H

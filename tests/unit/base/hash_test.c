@@ -37,19 +37,6 @@ static void digests_match_the_known_answers(void **state)
     }
 }
 
-static void crc32c_matches_and_chains(void **state)
-{
-    char a[66560];
-
-    (void)state; /* no fixture */
-    assert_int_equal(xf_crc32c(0, "", 0), 0);
-    assert_int_equal(xf_crc32c(0, "123456789", 9), 0xe3069283);
-    memset(a, 'a', sizeof(a));
-    uint32_t whole = xf_crc32c(0, a, sizeof(a));
-    assert_int_equal(whole, 0xb0e3bcfd); /* sOO8/Q== */
-    assert_int_equal(xf_crc32c(xf_crc32c(0, a, 1001), a + 1001, sizeof(a) - 1001), whole);
-}
-
 static void hmac_matches_rfc4231(void **state)
 {
     unsigned char out[XF_SHA256_LEN];
@@ -67,7 +54,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(digests_match_the_known_answers),
-        cmocka_unit_test(crc32c_matches_and_chains),
         cmocka_unit_test(hmac_matches_rfc4231),
     };
 
