@@ -573,6 +573,12 @@ struct xf_s3_req *xf_client_launch(struct xf_s3_req *req)
         xf_buf_put_base64(&text, req->body.md5, 16);
         xf_client_header(req, "content-md5", xf_buf_view(&text));
     }
+    if (req->body.sum != NULL && xf_sum_header(req->body.sum->alg) != NULL) {
+        XF_AUTO_BUF text = {0};
+
+        xf_sum_text(req->body.sum, &text);
+        xf_client_header(req, xf_sum_header(req->body.sum->alg), xf_buf_view(&text));
+    }
     if (req->refused.code != XF_OK) {
         fail_req(req, &req->refused);
     } else {

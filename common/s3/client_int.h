@@ -101,6 +101,7 @@ struct xf_s3_req {
     uint64_t body_bytes;
     uint64_t expect_bytes; /* get: so many will come */
     struct xf_str header_code;
+    bool is_composite; /* the answer's x-amz-checksum-type */
     struct xf_s3_attrs attrs;
     struct xf_s3_result res;
     struct xf_err own; /* found by us while the answer came */

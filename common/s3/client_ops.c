@@ -37,6 +37,22 @@ static void etag_header(struct xf_s3_req *req, const char *name, struct xf_str e
     xf_client_header(req, name, xf_buf_view(&text));
 }
 
+static void sum_header(struct xf_s3_req *req, const struct xf_sum *sum)
+{
+    XF_AUTO_BUF text = {0};
+
+    xf_sum_text(sum, &text);
+    xf_client_header(req, xf_sum_header(sum->alg), xf_buf_view(&text));
+    xf_client_header(req, "x-amz-checksum-type", XF_STR_LIT("FULL_OBJECT"));
+}
+
+static void want_sum_header(struct xf_s3_req *req, bool want_sum)
+{
+    if (want_sum) {
+        xf_client_header(req, "x-amz-checksum-mode", XF_STR_LIT("ENABLED"));
+    }
+}
+
 static void object_target(struct xf_s3_req *req, struct xf_str bucket, struct xf_str key)
 {
     if (key.len == 0) {
@@ -180,6 +196,7 @@ xf_s3_head(struct xf_s3 *s3, const struct xf_s3_head_opts *o, xf_s3_done_fn *don
         xf_client_query_u64(req, "partNumber", o->part_no);
     }
     etag_header(req, "if-match", o->if_match);
+    want_sum_header(req, o->want_sum);
     return xf_client_launch(req);
 }
 
@@ -191,6 +208,7 @@ xf_s3_get(struct xf_s3 *s3, const struct xf_s3_get_opts *o, xf_s3_done_fn *done,
     object_target(req, o->bucket, o->key);
     query_if(req, "versionId", o->version_id);
     etag_header(req, "if-match", o->if_match);
+    want_sum_header(req, o->want_sum);
     req->want.is_ranged = o->len > 0;
     req->want.offset = o->offset;
     req->want.len = o->len;
@@ -257,6 +275,10 @@ xf_s3_create(struct xf_s3 *s3, const struct xf_s3_create_opts *o, xf_s3_done_fn 
     req->want.is_write = true;
     req->want.root = XF_XML_INITIATE;
     xf_client_query(req, "uploads", XF_STR_EMPTY);
+    if (o->sum != XF_SUM_NONE) {
+        xf_client_header(req, "x-amz-checksum-algorithm", xf_str_c(xf_sum_name(o->sum)));
+        xf_client_header(req, "x-amz-checksum-type", XF_STR_LIT("FULL_OBJECT"));
+    }
     attrs_headers(req, o->attrs);
     header_if(req, "x-amz-tagging", o->tags);
     header_if(req, "x-amz-storage-class", o->storage_class);
@@ -356,6 +378,9 @@ struct xf_s3_req *xf_s3_complete(struct xf_s3 *s3,
 
         xf_buf_put_u64(&text, o->object_size);
         xf_client_header(req, "x-amz-mp-object-size", xf_buf_view(&text));
+    }
+    if (o->sum != NULL && o->sum->alg != XF_SUM_NONE) {
+        sum_header(req, o->sum);
     }
     if_absent_header(req, o->if_absent);
     return xf_client_launch(req);

@@ -8,27 +8,10 @@
 #define XF_S3_CLIENT_OPS_H
 
 #include "common/s3/attrs.h"
+#include "common/s3/body.h"
 #include "common/s3/http.h"
 #include "common/s3/result.h"
-
-/* Either bytes (borrowed until done), or pull, which streams exactly `size` bytes. */
-struct xf_s3_body {
-    struct xf_str bytes;
-    uint64_t size; /* of pull's stream */
-    enum xf_http_flow (*pull)(void *arg, char *buf, size_t cap, size_t *n);
-    bool (*rewind)(void *arg); /* NULL or false: the client cannot repeat a failed request */
-    void *arg;
-    const unsigned char *md5;    /* 16 bytes: Content-MD5 is sent; NULL: not */
-    const unsigned char *sha256; /* 32 bytes; NULL: computed when signing needs it */
-};
-
-/* Where a GET's bytes go, only for a 2xx with the right status, range, size and etag. */
-struct xf_s3_sink {
-    /* Optional, before the first byte: etag, size and attrs of the result are set. */
-    enum xf_http_flow (*on_head)(void *arg, const struct xf_s3_result *head);
-    enum xf_http_flow (*on_data)(void *arg, const char *data, size_t len);
-    void *arg;
-};
+#include "common/s3/sum.h"
 
 struct xf_s3_source { /* of a copy */
     struct xf_str bucket;
@@ -56,6 +39,7 @@ struct xf_s3_head_opts {
     struct xf_str version_id;
     struct xf_str if_match;
     uint32_t part_no; /* 0: the object; else that part: size is the part's */
+    bool want_sum;    /* ask for the checksum that the service keeps: result.sum */
 };
 struct xf_s3_req *
 xf_s3_head(struct xf_s3 *s3, const struct xf_s3_head_opts *o, xf_s3_done_fn *done, void *arg);
@@ -67,7 +51,8 @@ struct xf_s3_get_opts {
     struct xf_str if_match;
     uint64_t object_size; /* as planned, or XF_HTTP_SIZE_UNKNOWN; another is XF_E_CHANGED */
     uint64_t offset;
-    uint64_t len; /* 0: the whole object, without Range */
+    uint64_t len;  /* 0: the whole object, without Range */
+    bool want_sum; /* as in a head; ranges have none */
     struct xf_s3_sink sink;
 };
 struct xf_s3_req *
@@ -106,6 +91,7 @@ struct xf_s3_create_opts {
     const struct xf_s3_attrs *attrs;
     struct xf_str tags;
     struct xf_str storage_class;
+    enum xf_sum_alg sum; /* a full-object checksum by it is kept; result.sum.alg says so. CRCs */
 };
 struct xf_s3_req *
 xf_s3_create(struct xf_s3 *s3, const struct xf_s3_create_opts *o, xf_s3_done_fn *done, void *arg);
@@ -140,7 +126,8 @@ struct xf_s3_complete_opts {
     struct xf_str upload_id;
     const struct xf_xml_part *parts; /* ascending; part_no and etag are used */
     size_t n_parts;
-    uint64_t object_size; /* sent as x-amz-mp-object-size to AWS; XF_HTTP_SIZE_UNKNOWN: not */
+    uint64_t object_size;     /* sent as x-amz-mp-object-size to AWS; XF_HTTP_SIZE_UNKNOWN: not */
+    const struct xf_sum *sum; /* full-object: it is completed only when that is right; NULL: any */
     bool if_absent;
 };
 struct xf_s3_req *xf_s3_complete(struct xf_s3 *s3,

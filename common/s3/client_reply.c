@@ -32,6 +32,7 @@ void xf_client_reply_reset(struct xf_s3_req *req)
     req->body_bytes = 0;
     req->expect_bytes = XF_HTTP_SIZE_UNKNOWN;
     req->header_code = XF_STR_EMPTY;
+    req->is_composite = false;
     xf_err_clear(&req->own);
     req->res = (struct xf_s3_result){
         .op = req->op,
@@ -58,6 +59,22 @@ static int64_t retry_after(struct xf_str text, bool is_ms, int64_t server_date_m
     return -1;
 }
 
+/* x-amz-checksum-*: a value, the algorithm of an upload, or what kind of sum it is. */
+static void read_sum(struct xf_s3_req *req, const struct xf_http_header *h)
+{
+    static const struct xf_str prefix = {"x-amz-checksum-", 15};
+    struct xf_str rest = xf_str_sub(h->name, prefix.len, h->name.len);
+    struct xf_sum sum;
+
+    if (xf_str_eq_c(rest, "type")) {
+        req->is_composite = xf_str_eq_nocase(h->value, XF_STR_LIT("COMPOSITE"));
+    } else if (xf_str_eq_c(rest, "algorithm")) {
+        req->res.sum.alg = xf_sum_by_name(h->value);
+    } else if (xf_sum_parse(xf_sum_by_name(rest), h->value, &sum)) {
+        req->res.sum = sum;
+    }
+}
+
 static void read_header(struct xf_s3_req *req, const struct xf_http_header *h)
 {
     struct xf_s3_result *res = &req->res;
@@ -65,6 +82,8 @@ static void read_header(struct xf_s3_req *req, const struct xf_http_header *h)
     if (xf_str_eq_c(h->name, "etag")) {
         res->etag_raw = h->value;
         res->etag = xf_plan_etag_bare(h->value);
+    } else if (xf_str_starts(h->name, XF_STR_LIT("x-amz-checksum-"))) {
+        read_sum(req, h);
     } else if (xf_str_eq_c(h->name, "x-amz-request-id")) {
         res->request_id = h->value;
     } else if (xf_str_eq_c(h->name, "date")) {
@@ -210,6 +229,7 @@ enum xf_http_flow xf_client_reply_head(void *arg, const struct xf_http_head *hea
     for (size_t i = 0; i < head->n_headers; i++) {
         read_header(req, &head->headers[i]);
     }
+    res->sum.is_composite = res->sum.is_composite || req->is_composite;
     req->is_error = head->status / 100 != 2;
     if (req->is_error) {
         read_retry_after(req, head);

@@ -7,6 +7,7 @@
 #include "common/base/err.h"
 #include "common/s3/attrs.h"
 #include "common/s3/http.h"
+#include "common/s3/sum.h"
 #include "common/s3/xml.h"
 
 struct xf_s3;
@@ -58,6 +59,7 @@ struct xf_s3_result {
     const struct xf_xml_doc
         *doc; /* list, list_parts, list_uploads, get_tags, ...; NULL when no XML came */
     struct xf_str upload_id; /* create */
+    struct xf_sum sum; /* x-amz-checksum-* of the answer; create: only how the upload is summed */
 
     uint64_t bytes_in; /* body bytes */
     uint64_t bytes_out;

@@ -91,6 +91,7 @@ void rig_done(void *arg, const struct xf_s3_result *res)
     r->size = res->size;
     r->retry_after_ms = res->retry_after_ms;
     r->modified_ms = res->modified_ms;
+    r->sum = res->sum;
     keep(&r->msg, xf_str_c(res->err.code != XF_OK ? res->err.msg : ""));
     keep(&r->etag, res->etag);
     keep(&r->region, res->region);

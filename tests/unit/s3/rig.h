@@ -33,6 +33,7 @@ struct rig {
     bool is_truncated;
     int64_t retry_after_ms;
     int64_t modified_ms;
+    struct xf_sum sum;
     struct xf_buf msg, etag, region, upload_id, s3_code, keys, content_encoding, meta, tags;
     /* the sink */
     struct xf_buf sunk;

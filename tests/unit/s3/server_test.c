@@ -374,6 +374,119 @@ static void a_wrong_checksum_is_refused(void **state)
     assert_int_equal(r->code, XF_E_CHECKSUM);
 }
 
+static struct xf_sum parsed(enum xf_sum_alg alg, const char *text)
+{
+    struct xf_sum sum;
+
+    assert_true(xf_sum_parse(alg, xf_str_c(text), &sum));
+    return sum;
+}
+
+static void assert_sum(const struct rig *r, enum xf_sum_alg alg, const char *text)
+{
+    const struct xf_sum want = parsed(alg, text);
+
+    assert_true(xf_sum_eq(&r->sum, &want));
+}
+
+static void head_with_sum(struct rig *r, struct xf_str key)
+{
+    struct xf_s3_head_opts o = {.bucket = XF_STR_LIT("bkt"), .key = key, .want_sum = true};
+
+    assert_non_null(xf_s3_head(r->s3, &o, rig_done, r));
+    must(r);
+}
+
+static void a_sent_checksum_is_checked_kept_and_echoed(void **state)
+{
+    static const struct {
+        enum xf_sum_alg alg;
+        const char *text;
+    } rows[] = {
+        {XF_SUM_CRC64NVME, "M3eFcAZSQlc="},
+        {XF_SUM_CRC32C, "mnG7TA=="},
+        {XF_SUM_CRC32, "NhCmhg=="},
+        {XF_SUM_SHA256, "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ="},
+    };
+    struct rig *r = *state;
+    struct xf_s3_put_opts o = {.bucket = XF_STR_LIT("bkt"), .key = XF_STR_LIT("summed")};
+    struct xf_sum sum;
+
+    for (size_t i = 0; i < XF_ARRAY_LEN(rows); i++) {
+        sum = parsed(rows[i].alg, rows[i].text);
+        o.body = (struct xf_s3_body){.bytes = XF_STR_LIT("hello"), .sum = &sum};
+        assert_non_null(xf_s3_put(r->s3, &o, rig_done, r));
+        must(r);
+        assert_sum(r, rows[i].alg, rows[i].text);
+        head_with_sum(r, o.key);
+        assert_sum(r, rows[i].alg, rows[i].text);
+        struct xf_s3_get_opts g = {.bucket = o.bucket,
+                                   .key = o.key,
+                                   .object_size = 5,
+                                   .want_sum = true,
+                                   .sink = rig_sink(r)};
+        assert_non_null(xf_s3_get(r->s3, &g, rig_done, r));
+        must(r);
+        assert_sum(r, rows[i].alg, rows[i].text);
+        sum.raw[0] ^= 1;
+        assert_non_null(xf_s3_put(r->s3, &o, rig_done, r));
+        rig_wait(r);
+        assert_int_equal(r->code, XF_E_CHECKSUM);
+    }
+    delete_key(r, o.key);
+}
+
+/* The published example: 5 MiB of zeros, then "hello". */
+static void the_checksum_of_an_upload_is_that_of_its_bytes(void **state)
+{
+    struct rig *r = *state;
+    char *zeros = xf_xcalloc(PART, 1);
+    XF_AUTO_BUF upload_id = {0};
+    char etags[2][XF_PLAN_ETAG_LEN];
+    struct xf_xml_part parts[2];
+    struct xf_str bucket = XF_STR_LIT("bkt");
+    struct xf_str key = XF_STR_LIT("summed/parts");
+    struct xf_s3_create_opts co = {.bucket = bucket, .key = key, .sum = XF_SUM_CRC64NVME};
+    struct xf_s3_part_opts po = {.bucket = bucket, .key = key};
+    struct xf_sum sum;
+
+    assert_non_null(xf_s3_create(r->s3, &co, rig_done, r));
+    must(r);
+    assert_int_equal(r->sum.alg, XF_SUM_CRC64NVME);
+    assert_false(r->sum.is_composite);
+    xf_buf_put(&upload_id, xf_buf_view(&r->upload_id));
+    po.upload_id = xf_buf_view(&upload_id);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct xf_str bytes = i == 0 ? (struct xf_str){zeros, PART} : XF_STR_LIT("hello");
+        xf_sum_of(XF_SUM_CRC64NVME, bytes.ptr, bytes.len, &sum);
+        po.part_no = i + 1;
+        po.body = (struct xf_s3_body){.bytes = bytes, .sum = &sum};
+        assert_non_null(xf_s3_part(r->s3, &po, rig_done, r));
+        must(r);
+        assert_true(xf_sum_eq(&r->sum, &sum));
+        memcpy(etags[i], r->etag.ptr, r->etag.len + 1);
+        parts[i] = (struct xf_xml_part){.part_no = i + 1, .etag = xf_str_c(etags[i])};
+    }
+    struct xf_s3_complete_opts fo = {.bucket = bucket,
+                                     .key = key,
+                                     .upload_id = po.upload_id,
+                                     .parts = parts,
+                                     .n_parts = 2,
+                                     .object_size = PART + 5,
+                                     .sum = &sum};
+    assert_non_null(xf_s3_complete(r->s3, &fo, rig_done, r)); /* with the last part's */
+    rig_wait(r);
+    assert_int_equal(r->code, XF_E_CHECKSUM);
+    sum = parsed(XF_SUM_CRC64NVME, "o665DA2GSdk=");
+    assert_non_null(xf_s3_complete(r->s3, &fo, rig_done, r));
+    must(r);
+    assert_string_equal(r->etag.ptr, "1a1761a0c87a46829d8a65122ae36c1a-2");
+    head_with_sum(r, key);
+    assert_sum(r, XF_SUM_CRC64NVME, "o665DA2GSdk=");
+    delete_key(r, key);
+    xf_xfree(zeros);
+}
+
 static void on_many(void *arg, const struct xf_s3_result *res)
 {
     unsigned *n = arg;
@@ -415,6 +528,8 @@ int main(void)
         T(c005_attributes_and_tags_survive),
         T(an_upload_in_parts_of_every_kind),
         T(a_wrong_checksum_is_refused),
+        T(a_sent_checksum_is_checked_kept_and_echoed),
+        T(the_checksum_of_an_upload_is_that_of_its_bytes),
         T(a_thousand_requests_at_once),
     };
 
