@@ -35,6 +35,7 @@ static const struct row rows[] = {
     {"RequestTimeout", XF_E_SERVER},
     {"RequestTimeoutException", XF_E_SERVER},
     {"IncompleteBody", XF_E_TRUNCATED},
+    {"EntityTooSmall", XF_E_TRUNCATED}, /* ours have lawful sizes: a part was not kept whole */
     {"OperationAborted", XF_E_BUSY},
     {"ConditionalRequestConflict", XF_E_BUSY},
     {"BadDigest", XF_E_CHECKSUM},
@@ -73,7 +74,6 @@ static const struct row rows[] = {
     {"InvalidArgument", XF_E_BAD_REQUEST},
     {"InvalidRequest", XF_E_BAD_REQUEST},
     {"InvalidPartOrder", XF_E_BAD_REQUEST},
-    {"EntityTooSmall", XF_E_BAD_REQUEST},
     {"KeyTooLongError", XF_E_BAD_REQUEST},
     {"MetadataTooLarge", XF_E_BAD_REQUEST},
     {"MalformedXML", XF_E_BAD_REQUEST},

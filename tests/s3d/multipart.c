@@ -120,8 +120,23 @@ void s3d_create_upload(struct s3d_req *r)
 
 /* ---- parts ---- */
 
+static void spoil_part(struct s3d_req *r)
+{
+    struct s3d_body *b = r->part.body;
+
+    if (r->act.store_size != S3D_UNSET && (uint64_t)r->act.store_size < r->part.size) {
+        r->part.body = s3d_body_slice(b, 0, (uint64_t)r->act.store_size);
+        r->part.size = (uint64_t)r->act.store_size;
+        s3d_body_unref(b);
+    } else if (r->act.corrupt) {
+        r->part.body = s3d_body_corrupt(b);
+        s3d_body_unref(b);
+    }
+}
+
 bool s3d_store_part(struct s3d_req *r, size_t part_no, struct xf_str upload_id)
 {
+    spoil_part(r);
     lock(r);
     struct s3d_upload *u = s3d_upload_find_locked(r->b, r->key, upload_id, false);
     if (u != NULL) {
@@ -136,20 +151,6 @@ bool s3d_store_part(struct s3d_req *r, size_t part_no, struct xf_str upload_id)
         no_upload(r);
     }
     return u != NULL;
-}
-
-static void spoil_part(struct s3d_req *r)
-{
-    struct s3d_body *b = r->part.body;
-
-    if (r->act.store_size != S3D_UNSET && (uint64_t)r->act.store_size < r->part.size) {
-        r->part.body = s3d_body_slice(b, 0, (uint64_t)r->act.store_size);
-        r->part.size = (uint64_t)r->act.store_size;
-        s3d_body_unref(b);
-    } else if (r->act.corrupt) {
-        r->part.body = s3d_body_corrupt(b);
-        s3d_body_unref(b);
-    }
 }
 
 void s3d_upload_part(struct s3d_req *r)
@@ -182,7 +183,6 @@ void s3d_upload_part(struct s3d_req *r)
                  "Checksum Type mismatch occurred, the part's type is not the upload's");
         return;
     }
-    spoil_part(r);
     memcpy(shown.md5, r->part.md5, S3D_MD5_LEN);
     if (!s3d_store_part(r, part_no, upload_id)) {
         return;

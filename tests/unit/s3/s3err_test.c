@@ -49,6 +49,7 @@ static void codes_have_classes(void **state)
         {"NoSuchBucket", 404, XF_CLASS_FATAL},
         {"NoSuchUpload", 404, XF_CLASS_REPLAN},
         {"InvalidPart", 400, XF_CLASS_REPLAN},
+        {"EntityTooSmall", 400, XF_CLASS_RETRY},
         {"EntityTooLarge", 400, XF_CLASS_FATAL},
         {"InvalidObjectState", 403, XF_CLASS_FATAL},
         {"MalformedXML", 400, XF_CLASS_FATAL},

@@ -338,6 +338,42 @@ static void work_is_spoiled_as_asked(void **state)
     assert_string_equal(bad, "helln");
 }
 
+/* Part 1 of an upload, which ends with it: as the last part it may have any size. */
+static void stored_part(const char *headers, const char *body, const char *want)
+{
+    char target[128];
+    char parts[160];
+
+    XF_AUTO_FREE char *xml = must(server, "POST", "/dst/parts?uploads", "", "", 200);
+    XF_AUTO_FREE char *id = tag(xml, "UploadId");
+    (void)snprintf(target, sizeof(target), "/dst/parts?partNumber=1&uploadId=%s", id);
+    does(server, "PUT", target, headers, body, 200);
+    (void)snprintf(target, sizeof(target), "/dst/parts?uploadId=%s", id);
+    (void)snprintf(parts,
+                   sizeof(parts),
+                   "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>"
+                   "5d41402abc4b2a76b9719d911017c592</ETag></Part></CompleteMultipartUpload>");
+    does(server, "POST", target, "", parts, 200);
+    XF_AUTO_FREE char *stored = must(server, "GET", "/dst/parts", "", "", 200);
+    assert_string_equal(stored, want);
+}
+
+static void parts_are_spoiled_as_asked(void **state)
+{
+    const char *copied = "x-amz-copy-source: /bkt/whole\r\n";
+
+    (void)state;
+    no_rule();
+    does(server, "PUT", "/bkt/whole", "", "hello", 200);
+    rule("{\"op\":[\"UploadPart\",\"UploadPartCopy\"],\"action\":{\"store_size\":2}}");
+    stored_part("", "hello", "he");
+    stored_part(copied, "", "he");
+    rule("{\"op\":[\"UploadPart\",\"UploadPartCopy\"],\"action\":{\"corrupt\":true}}");
+    stored_part("", "hello", "helln");
+    stored_part(copied, "", "helln");
+    no_rule();
+}
+
 static void c004_and_c017_a_source_changes_meanwhile(void **state)
 {
     (void)state;
@@ -386,6 +422,7 @@ int main(void)
         cmocka_unit_test(c001_a_copy_source_is_ignored),
         cmocka_unit_test(c045_a_provider_compresses_on_the_way),
         cmocka_unit_test(work_is_spoiled_as_asked),
+        cmocka_unit_test(parts_are_spoiled_as_asked),
         cmocka_unit_test(c004_and_c017_a_source_changes_meanwhile),
         cmocka_unit_test(random_faults_come_at_their_rate),
     };
