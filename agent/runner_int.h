@@ -64,10 +64,11 @@ struct xf_rtask {
     uint8_t *part_told;
     uint32_t n_parts;
     uint32_t cap_parts;
-    bool has_begun;         /* a lane had it: requests may have been sent */
-    bool is_dropped;        /* not ours any more: goes when the lane is done with it */
-    bool is_stopping;       /* asked to stop: with `how` */
-    enum xf_how how;        /* of the give-back */
+    bool has_begun;       /* a lane had it: requests may have been sent */
+    bool is_dropped;      /* not ours any more: goes when the lane is done with it */
+    bool is_stopping;     /* asked to stop: with `how` */
+    enum xf_code refused; /* why a report of it was: it goes back, with nothing told; XF_OK: none */
+    enum xf_how how;      /* of the give-back */
     enum xf_item_kind last; /* when ended: its item */
     bool last_sent;         /* in the beat that is under way */
     struct xf_err err;      /* of the give-back or failure */

@@ -70,6 +70,24 @@ static void give_back(struct xf_rtask *t, enum xf_how how, const struct xf_err *
     end_task(t, XF_ITEM_GIVE_BACK);
 }
 
+static void give_back_refused(struct xf_rtask *t)
+{
+    struct xf_err err;
+
+    t->r->n_fresh -= t->n_fresh;
+    t->n_fresh = 0;
+    if (t->told != NULL) {
+        memset(t->told, XF_TOLD_NOTHING, t->results.n);
+    }
+    if (t->part_told != NULL) {
+        memset(t->part_told, XF_TOLD_NOTHING, t->n_parts);
+    }
+    (void)XF_FAIL(
+        &err, XF_E_PROTO, "the coordinator refused a report: %s", xf_code_text(t->refused));
+    xf_runner_note(t->r, t->job->id, "report_refused", xf_str_c(err.msg));
+    give_back(t, XF_HOW_FAILED, &err);
+}
+
 /* ---- accept ---- */
 
 static void take_parts(struct xf_work *w, const struct xf_msg_task *m)
@@ -333,6 +351,10 @@ static void on_ended(struct xf_rtask *t, const struct xf_lane_msg *m)
         return;
     }
     keep_end(t, m);
+    if (t->refused != XF_OK) {
+        give_back_refused(t);
+        return;
+    }
     switch (m->end.how) {
     case XF_WORK_DONE: end_task(t, t->has_opened ? XF_ITEM_OPENED : XF_ITEM_DONE); break;
     case XF_WORK_FAILED: end_task(t, XF_ITEM_FAILED); break;
@@ -374,6 +396,9 @@ void xf_rtask_on_msg(struct xf_rtask *t, struct xf_lane_msg *m)
 
 bool xf_rtask_is_fresh(const struct xf_rtask *t)
 {
+    if (t->refused != XF_OK && t->state != XF_RTASK_ENDED) {
+        return false;
+    }
     return t->n_fresh > 0 || (t->state == XF_RTASK_ENDED && !t->last_sent);
 }
 
@@ -493,10 +518,38 @@ void xf_rtask_lost(struct xf_rtask *t)
     t->last_sent = false;
 }
 
+/* Sent again it would be refused again. What it told is left out, the task goes back and is done
+ * anew; when even that is refused the lease is left to run out. */
+static void refused(struct xf_rtask *t, enum xf_code code)
+{
+    XF_ERROR("report.refused",
+             xf_f_u64("task", t->id),
+             xf_f_u64("attempt", t->attempt),
+             xf_f_code(code));
+    if (t->refused != XF_OK) {
+        xf_rtask_drop(t);
+        return;
+    }
+    t->refused = code;
+    if (t->state == XF_RTASK_RUNNING) {
+        xf_rtask_stop(t, XF_STOP_HARD, XF_HOW_FAILED, NULL); /* on_ended() gives it back */
+    } else {
+        give_back_refused(t);
+    }
+}
+
+/* Will the same report be refused again? */
+static bool is_final(enum xf_code code)
+{
+    return xf_code_class(code) == XF_CLASS_FATAL && code != XF_E_CANCELLED;
+}
+
 void xf_rtask_acked(struct xf_rtask *t, enum xf_code code)
 {
     if (code == XF_E_STALE) {
         xf_rtask_drop(t);
+    } else if (code != XF_OK && is_final(code)) {
+        refused(t, code);
     } else if (code != XF_OK) {
         xf_rtask_lost(t);
     } else {

@@ -47,6 +47,7 @@ struct item {
     uint64_t task;
     uint32_t attempt;
     enum xf_how then; /* after the checkpoint the task is given back so; RUNNING: not */
+    bool is_refused;  /* given back since a report of it could not be taken */
 };
 
 /* ---- ended tasks --------------------------------------------------------------------------------
@@ -393,6 +394,7 @@ static struct xf_store_op *make_give_back(struct item *it, enum xf_how how)
     op->in.give_back = (struct xf_in_give_back){
         .fence = fence_of(op, it),
         .how = how,
+        .is_refused = it->is_refused,
         .delay_ms = how == XF_HOW_UNFIT    ? UNFIT_DELAY_MS
                     : how == XF_HOW_FAILED ? FAILED_DELAY_MS
                                            : 0,
@@ -515,6 +517,7 @@ make_returned(struct beat *b, const struct xf_msg_item *m, struct item *it)
     if (m->how == XF_HOW_DRAINED || m->how == XF_HOW_UNFIT || m->how == XF_HOW_STOPPED) {
         how = (enum xf_how)m->how;
     }
+    it->is_refused = how == XF_HOW_FAILED && m->code == XF_E_PROTO;
     if (how == XF_HOW_FAILED && is_upload_step(it->kind) && m->code != XF_E_UNREACHABLE &&
         m->attempt >= STEP_ATTEMPTS_MAX) {
         return make_given_up(m, it);

@@ -324,7 +324,8 @@ static void act(struct xf_coordinator *c, struct xf_cjob *j)
 /* ---- tick ---------------------------------------------------------------------------------------
  */
 
-/* After a minute with work and nobody who can do it, the job says so. */
+/* While nobody can do its work the job tells what an agent says; after a minute that is its reason.
+ */
 static void watch_fitness(struct xf_coordinator *c, struct xf_cjob *j)
 {
     int64_t now = xf_loop_mono_ms(c->loop);
@@ -336,11 +337,17 @@ static void watch_fitness(struct xf_coordinator *c, struct xf_cjob *j)
             xf_buf_reset(&j->wait_reason);
         }
         j->no_fit_since_ms = 0;
-    } else if (j->no_fit_since_ms == 0) {
+        xf_buf_reset(&j->unfit_why);
+        return;
+    }
+    xf_roster_why_unfit(c, j->row.id, &j->unfit_why);
+    if (j->no_fit_since_ms == 0) {
         j->no_fit_since_ms = now;
     } else if (now - j->no_fit_since_ms >= NO_FIT_MS && j->wait_reason.len == 0) {
         xf_jobtab_set_reason(j, "no_fit_agent", XF_STR_EMPTY);
-        XF_WARN("job.no_fit_agent", xf_f_c("job", j->public_id));
+        XF_WARN("job.no_fit_agent",
+                xf_f_c("job", j->public_id),
+                xf_f_str("why", xf_buf_view(&j->unfit_why)));
     }
 }
 

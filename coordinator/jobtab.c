@@ -52,6 +52,7 @@ struct xf_cjob *xf_jobtab_add(struct xf_coordinator *c, const struct xf_job_row 
     j->name = xf_str_dup(row->name);
     xf_buf_init(&j->toml, 0);
     xf_buf_init(&j->wait_reason, XF_ERR_MSG_MAX);
+    xf_buf_init(&j->unfit_why, 2 * XF_ERR_MSG_MAX);
     xf_buf_init(&j->noticed, NOTICED_MAX);
     xf_list_init(&j->shards);
     xf_jobtab_keep_row(j, row);
@@ -94,6 +95,7 @@ void xf_jobtab_drop(struct xf_coordinator *c, struct xf_cjob *j)
     xf_job_spec_free(j->spec);
     xf_buf_fini(&j->toml);
     xf_buf_fini(&j->wait_reason);
+    xf_buf_fini(&j->unfit_why);
     xf_buf_fini(&j->noticed);
     xf_xfree(j->public_id);
     xf_xfree(j->name);
@@ -124,6 +126,7 @@ void xf_jobtab_sample(struct xf_coordinator *c, struct xf_cjob *j)
 struct xf_status_live xf_jobtab_live(struct xf_coordinator *c, const struct xf_cjob *j)
 {
     struct xf_status_live live = {.reason = xf_buf_view(&j->wait_reason),
+                                  .detail = xf_buf_view(&j->unfit_why),
                                   .listing_failed = j->listings_failed > 0};
     int64_t now = xf_loop_mono_ms(c->loop);
     size_t n = j->n_samples < XF_CORE_RATE_SAMPLES ? j->n_samples : XF_CORE_RATE_SAMPLES;

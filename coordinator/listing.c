@@ -17,6 +17,7 @@
 #include "common/base/log.h"
 #include "common/base/retry.h"
 #include "common/job/spec.h"
+#include "common/s3/s3err.h"
 
 enum {
     FATAL_TRIES = 3,   /* a refusal is asked again a few times: policies take time to spread */
@@ -223,6 +224,7 @@ static void on_page(struct xf_listing *g, const struct xf_xml_doc *listed)
 
     g->tries = 0;
     g->waits = 0;
+    g->is_key_good = false; /* of what comes later it says nothing */
     g->n_keys += doc->n_objects;
     switch (xf_walk_page(&g->walk, doc, xf_buf_view(&g->cursor), &err)) {
     case XF_WALK_PAGE: take_page(g, doc, false); break;
@@ -244,9 +246,30 @@ static bool is_outage(enum xf_code code)
     return code == XF_E_UNREACHABLE || xf_code_class(code) == XF_CLASS_LOCAL;
 }
 
+/* A refused signature: the secret key has changed, which passes when this host gets the new one, or
+ * the service signs this one request otherwise. A small listing that is taken tells which. */
+static bool is_key_doubted(struct xf_listing *g, const struct xf_s3_result *res)
+{
+    g->is_key_asked = xf_s3err_is_signature(res->s3_code) && !g->is_key_good;
+    return g->is_key_asked;
+}
+
+static void wait_out(struct xf_listing *g, const struct xf_err *err)
+{
+    int64_t ms = (int64_t)WAIT_MIN_MS << (g->waits < 5 ? g->waits : 5);
+
+    g->waits++;
+    tell_waiting(g, err);
+    wait_ms(g, ms < WAIT_MAX_MS ? ms : WAIT_MAX_MS);
+}
+
 static void on_error(struct xf_listing *g, const struct xf_s3_result *res)
 {
     struct xf_err err = res->err;
+
+    if (is_key_doubted(g, res)) {
+        (void)XF_FAIL_SUB(&err, XF_E_CREDS, res->status, "%s", res->err.msg);
+    }
     enum xf_class cls = xf_code_class(err.code);
     uint32_t max =
         cls == XF_CLASS_RETRY || cls == XF_CLASS_SLOW_DOWN ? g->limits.tries : FATAL_TRIES;
@@ -259,10 +282,7 @@ static void on_error(struct xf_listing *g, const struct xf_s3_result *res)
             xf_f_err(&err));
     xf_walk_rewind(&g->walk); /* from the last good key, not by a token that may be gone */
     if (is_outage(err.code)) {
-        int64_t ms = (int64_t)WAIT_MIN_MS << (g->waits < 5 ? g->waits : 5);
-        g->waits++;
-        tell_waiting(g, &err);
-        wait_ms(g, ms < WAIT_MAX_MS ? ms : WAIT_MAX_MS);
+        wait_out(g, &err);
         return;
     }
     g->tries++;
@@ -321,12 +341,42 @@ static void on_listed(void *arg, const struct xf_s3_result *res)
     }
 }
 
+static void on_key(void *arg, const struct xf_s3_result *res)
+{
+    struct xf_listing *g = arg;
+
+    g->req = NULL;
+    if (end_if_stopped(g)) {
+        return;
+    }
+    if (res->err.code != XF_OK) {
+        on_error(g, res);
+        return;
+    }
+    g->is_key_asked = false;
+    g->is_key_good = true;
+    ask(g);
+}
+
+static void ask_key(struct xf_listing *g)
+{
+    const struct xf_job_url *url = &g->spec->source.urls[g->source_no];
+    const struct xf_s3_list_opts o = {.bucket = url->bucket, .prefix = url->prefix, .max_keys = 1};
+
+    g->state = XF_LISTING_ASKING;
+    g->req = xf_s3_list(g->s3, &o, on_key, g);
+}
+
 static void ask(struct xf_listing *g)
 {
     const struct xf_job_url *url = &g->spec->source.urls[g->source_no];
 
     if (g->is_paused) {
         g->state = XF_LISTING_IDLE;
+        return;
+    }
+    if (g->is_key_asked) {
+        ask_key(g);
         return;
     }
     const struct xf_s3_list_opts o = {

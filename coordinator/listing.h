@@ -61,6 +61,8 @@ struct xf_listing {
     bool is_paused;
     bool is_stopped;
     bool is_told_waiting;
+    bool is_key_asked;   /* a signature was refused: is it the key? */
+    bool is_key_good;    /* it is not, as of the last page */
     uint32_t tries;      /* errors in a row that count */
     uint32_t waits;      /* in a row, of those that do not */
     uint64_t n_keys;     /* returned, not committed yet */

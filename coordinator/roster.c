@@ -109,6 +109,21 @@ bool xf_roster_has_fit(struct xf_coordinator *c, int64_t job)
     return false;
 }
 
+void xf_roster_why_unfit(struct xf_coordinator *c, int64_t job, struct xf_buf *out)
+{
+    xf_buf_reset(out);
+    XF_LIST_FOREACH (node, &c->agents) {
+        const struct xf_cagent *a = XF_CONTAINER_OF(node, struct xf_cagent, link);
+        const struct xf_cfit *f = xf_roster_fit(a, job);
+        const char *why = a->unwell != NULL ? a->unwell : f != NULL && !f->ok ? f->text : NULL;
+        if (a->session != NULL && why != NULL) {
+            xf_buf_putf(out, "agent '%s': ", a->id);
+            xf_buf_put_escaped(out, xf_str_c(why));
+            return;
+        }
+    }
+}
+
 void xf_roster_forget_job(struct xf_coordinator *c, int64_t job)
 {
     XF_LIST_FOREACH (node, &c->agents) {

@@ -20,6 +20,8 @@ struct xf_cfit *xf_roster_fit(const struct xf_cagent *a, int64_t job);
 bool xf_roster_is_fit(struct xf_coordinator *c, const struct xf_cagent *a, int64_t job);
 /** Is an agent up, not draining, and not known as unfit for the job? */
 bool xf_roster_has_fit(struct xf_coordinator *c, int64_t job);
+/** What the first agent that is not fit for the job says; empty when none says anything. */
+void xf_roster_why_unfit(struct xf_coordinator *c, int64_t job, struct xf_buf *out);
 /** Forget what agents said about a job that ended. */
 void xf_roster_forget_job(struct xf_coordinator *c, int64_t job);
 

@@ -13,6 +13,7 @@
 /* What memory adds to a stored job. */
 struct xf_status_live {
     struct xf_str reason; /* shown when the row has none; empty: none */
+    struct xf_str detail; /* what an agent says, while none is fit; empty: none */
     double objects_s;
     double bytes_s;
     bool listing_failed;

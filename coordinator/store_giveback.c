@@ -4,7 +4,8 @@
  * Invariants:
  * 1. A task given back is ready again and keeps what was reported, or it is withdrawn because its
  *    job is stopped or its upload given up.
- * 2. A death is a lease that was lost without progress. At the fifth a batch is split into two of
+ * 2. A death is a lease that was lost without progress; what an agent told and could not be taken
+ *    counts as one. At the fifth a batch is split into two of
  *    what is left of it, down to the single object: to split costs nothing, so every death counts.
  * 3. What cannot be split fails (what a recheck has left is tried again by a retry pass; an abort
  *    goes on for ever) after five deaths with suspicion: the agent held this alone for a TTL. A
@@ -15,6 +16,7 @@
 #include "coordinator/store_work.h"
 
 static const char died[] = "too many agents in a row died or went silent while they had this";
+static const char refused[] = "what agents reported of this could not be taken, again and again";
 
 static enum xf_code insert_half(struct xf_work *w,
                                 const struct xf_task *t,
@@ -86,13 +88,15 @@ static enum xf_code split(struct xf_work *w, struct xf_task *t, enum xf_how how,
 }
 
 /* Everything that is pending in it fails. */
-static enum xf_code
-fail_rest(struct xf_work *w, struct xf_task *t, enum xf_how how, struct xf_err *err)
+static enum xf_code fail_rest(struct xf_work *w,
+                              struct xf_task *t,
+                              const struct xf_in_give_back *in,
+                              struct xf_err *err)
 {
     struct xf_result r = {.outcome = XF_OUTCOME_FAILED,
                           .code = XF_E_LIMIT,
                           .flags = t->kind == XF_TASK_RECHECK ? XF_RESULT_RETRYABLE : 0,
-                          .message = xf_str_c(died)};
+                          .message = xf_str_c(in->is_refused ? refused : died)};
     struct xf_result_counts added;
     struct xf_result_set set;
     bool made;
@@ -103,14 +107,18 @@ fail_rest(struct xf_work *w, struct xf_task *t, enum xf_how how, struct xf_err *
         (void)xf_result_set_put(&delta, i, &r); /* false: it has ended before */
     }
     XF_TRY(xf_report_merge(w, t, &delta, &added, err));
-    XF_TRY(xf_task_end(w, t, XF_TASK_DONE, how, 0, err));
+    XF_TRY(xf_task_end(w, t, XF_TASK_DONE, in->how, 0, err));
     return xf_recheck_after(w, t, &made, err);
 }
 
-static enum xf_code fail_upload(struct xf_work *w, struct xf_task *t, struct xf_err *err)
+static enum xf_code fail_upload(struct xf_work *w,
+                                struct xf_task *t,
+                                const struct xf_in_give_back *in,
+                                struct xf_err *err)
 {
-    struct xf_result r = {
-        .outcome = XF_OUTCOME_FAILED, .code = XF_E_LIMIT, .message = xf_str_c(died)};
+    struct xf_result r = {.outcome = XF_OUTCOME_FAILED,
+                          .code = XF_E_LIMIT,
+                          .message = xf_str_c(in->is_refused ? refused : died)};
     bool to_abort;
 
     return xf_upload_finish(w, t, &r, true, &to_abort, err);
@@ -134,20 +142,20 @@ static bool count_death(struct xf_task *t, bool is_weak)
 
 static enum xf_code died_too_often(struct xf_work *w,
                                    struct xf_task *t,
-                                   enum xf_how how,
+                                   const struct xf_in_give_back *in,
                                    struct xf_out_give_back *out,
                                    struct xf_err *err)
 {
     if (t->upload != 0) {
         out->failed = true;
-        return fail_upload(w, t, err);
+        return fail_upload(w, t, in, err);
     }
     if (!can_split(t)) {
         out->failed = true;
-        return fail_rest(w, t, how, err);
+        return fail_rest(w, t, in, err);
     }
     out->split = true;
-    return split(w, t, how, err);
+    return split(w, t, in->how, err);
 }
 
 /* Is there a reason not to give it out again? */
@@ -188,9 +196,9 @@ static enum xf_code end_attempt(struct xf_work *w,
         XF_TRY(xf_task_end(w, t, XF_TASK_WITHDRAWN, in->how, 0, err));
         return t->upload != 0 ? xf_upload_settle(w, t->upload, err) : XF_OK;
     }
-    if ((in->how == XF_HOW_LOST || in->how == XF_HOW_EXPIRED) && t->progress == 0 &&
-        count_death(t, in->is_weak_death)) {
-        return died_too_often(w, t, in->how, out, err);
+    if ((in->how == XF_HOW_LOST || in->how == XF_HOW_EXPIRED || in->is_refused) &&
+        t->progress == 0 && count_death(t, in->is_weak_death)) {
+        return died_too_often(w, t, in, out, err);
     }
     return xf_task_end(w, t, XF_TASK_READY, in->how, w->now_ms + in->delay_ms, err);
 }

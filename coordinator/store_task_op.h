@@ -81,6 +81,7 @@ struct xf_in_give_back {
     enum xf_how how;    /* DRAINED, LOST, EXPIRED, UNFIT, FAILED or STOPPED */
     int64_t delay_ms;   /* 0 to XF_STORE_DELAY_MAX_MS */
     bool is_weak_death; /* the agent may well have died of something else */
+    bool is_refused;    /* what the agent told cannot be taken: as bad as a death */
 };
 struct xf_out_give_back {
     int64_t job;

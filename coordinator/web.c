@@ -42,7 +42,7 @@ static const char page[] =
     "cell(r,j.id);cell(r,j.name,'w');cell(r,j.state+(j.state=='running'?' ('+j.phase+')':''));cell(r,p);\n"
     "cell(r,o.copied+' of '+o.listed+(j.listing.complete?'':'+'),'n');cell(r,o.failed,o.failed?'n bad':'n');\n"
     "cell(r,b(j.bytes.copied),'n');cell(r,j.rate.objects_s.toFixed(0)+'/s, '+b(j.rate.bytes_s)+'/s','n');\n"
-    "cell(r,t(j.eta_s),'n');cell(r,j.reason||'','w');return r}\n"
+    "cell(r,t(j.eta_s),'n');cell(r,[j.reason,j.detail].filter(Boolean).join(': '),'w');return r}\n"
     "function agent(a){const r=document.createElement('tr');cell(r,a.id);cell(r,a.state,a.state=='up'?'':'bad');\n"
     "cell(r,a.in_flight,'n');cell(r,a.leases,'n');cell(r,a.objects_s.toFixed(0),'n');cell(r,b(a.bytes_s),'n');\n"
     "cell(r,t(a.last_seen_s),'n');cell(r,a.reason||'','w');return r}\n"

@@ -61,7 +61,7 @@ static void take_job(const struct xf_json *j, struct look *l)
 {
     l->at_ms = xf_clock_mono_ms(xf_clock_real());
     l->state = xf_json_get_c(j, "state", "");
-    l->reason = xf_json_get_c(j, "reason", NULL);
+    l->reason = xf_json_get_c(j, "detail", xf_json_get_c(j, "reason", NULL));
     l->is_listed = xf_json_get_bool(xf_json_get(j, "listing"), "complete", false);
     l->keys = of(j, "listing", "keys");
     l->pending = of(j, "objects", "pending");

@@ -190,6 +190,17 @@ static void put_escaped_c(struct xf_buf *b, const char *text)
     xf_buf_put_escaped(b, xf_str_c(text));
 }
 
+/* What an agent says, while none can do the work. */
+static void put_detail(struct xf_buf *b, const struct xf_json *st)
+{
+    const char *detail = xf_json_get_c(st, "detail", NULL);
+
+    if (detail != NULL) {
+        xf_buf_put_c(b, ": ");
+        put_escaped_c(b, detail);
+    }
+}
+
 void xf_tui_put_job(struct xf_buf *b, const struct xf_json *st, const struct xf_tui *t)
 {
     struct figures f;
@@ -212,6 +223,7 @@ void xf_tui_put_job(struct xf_buf *b, const struct xf_json *st, const struct xf_
         xf_buf_put_c(&line, ": ");
         put_escaped_c(&line, reason);
     }
+    put_detail(&line, st);
     put_line(b, &line, INDENT, t->width);
 
     double part = f.listed == 0 ? 0 : (double)ended(&f) / (double)f.listed;
@@ -259,6 +271,7 @@ void xf_tui_put_job_line(struct xf_buf *b, const struct xf_json *st)
         put_escaped_c(b, reason);
         xf_buf_put_c(b, ")");
     }
+    put_detail(b, st);
     xf_buf_putf(b,
                 " listed=%llu%s copied=%llu failed=%llu in_flight=%llu pending=%llu objects_s=%.0f "
                 "bytes_s=%.0f",

@@ -60,7 +60,7 @@
 #define XF_MSG_ACK(F, L) \
     F(u64, task,    1, REQUIRED, UINT64_MAX,    "of the item") \
     F(u32, attempt, 2, REQUIRED, UINT32_MAX,    "of the item") \
-    F(u32, code,    3, REQUIRED, XF_CODE_N - 1, "0 committed; stale: not yours any more, stop it; else not taken, send it again")
+    F(u32, code,    3, REQUIRED, XF_CODE_N - 1, "0 committed; stale: not yours any more, stop it; else not taken: send it again, or if it is FATAL give the task back")
 
 #define XF_MSG_ORDER(F, L) \
     F(u32, kind,        1, REQUIRED, XF_ORDER_N - 1, "0 run, 1 pause, 2 cancel, 3 drain, 4 undrain, 5 drop_task") \

@@ -165,6 +165,11 @@ def test_an_endpoint_that_resets_all_is_waited_for():
 def test_a_secret_key_that_stops_working_fails_nothing():
     def until_unfit(lab):
         wait_for("the agent to be unfit", lambda: "agent.unfit" in lab.procs[-1].tail(), 60)
+        job = json.loads(lab.ctl("list", "--json")[1])["jobs"][0]["id"]
+        told = wait_for("the job to tell why", lambda: lab.status(job)["detail"], 30)
+        check("agent 'one'" in told and "SignatureDoesNotMatch" in told, told)
+        code, out, err = lab.ctl("explain", job)
+        check(code == 0 and "SignatureDoesNotMatch" in out, f"explain: {code} {out} {err}")
 
     broken_for_a_while("badsecret", {"action": {"status": 403, "code": "SignatureDoesNotMatch"}}, until_unfit)
 

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import sys
 import time
@@ -76,6 +77,43 @@ def c089_old_requests_sent_again_in_any_order_change_nothing():
         check(st["objects"]["copied"] == 3001, json.dumps(st["objects"]))
         for a in b.agents:
             check(a.stop() == 0, f"{a.name} did not stop cleanly")
+        proxy.close()
+
+
+class Spoiler:
+    """Damages the outcomes of so many reports on their way to the coordinator."""
+
+    def __init__(self, times):
+        self.left, self.done = times, 0
+
+    def __call__(self, body):
+        bad = re.sub(rb"(\x04(?:\xc4.|\xc5..))R\x01", b"\\1X\x01", body, flags=re.DOTALL) if self.left else body
+        self.left -= bad != body
+        self.done += bad != body
+        return bad
+
+
+def test_a_report_that_cannot_be_taken_ends_and_loses_nothing():
+    with Bench("refused", agents=0) as b:
+        b.one.post("load", {"bucket": "src", "count": 300, "size": "100", "pattern": "flat", "prefix": "refused/"})
+        b.one.put("src", "bad/one", "x")
+        proxy = Proxy(b.bus_port)
+        b.agents = [b.agent("a0", url=proxy.url)]
+        proxy.mangle = Spoiler(2)
+        job = b.begin("refused/")
+        st = b.ended(job, timeout=60)
+        check(proxy.mangle.done == 2 and "report.refused" in b.agents[0].tail(1 << 20), "no report was refused: this test proves nothing")
+        check(st["objects"]["copied"] == 300 and st["objects"]["failed"] == 0, json.dumps(st["objects"]))
+        check("report_refused" in json.dumps(b.show(job)["notices"]), json.dumps(b.show(job)["notices"]))
+        b.same("refused/")
+        # What is refused each time ends, too, and says why.
+        proxy.mangle = Spoiler(1 << 30)
+        job = b.begin("bad/", text="[retry]\nattempts = 1\n")
+        st = b.ended(job, want="completed_with_failures", timeout=90)
+        check(st["objects"]["failed"] == 1 and st["objects"]["copied"] == 0, json.dumps(st["objects"]))
+        row = ",".join(b.failures(job)["bad/one"])
+        check("could not be taken" in row, row)
+        b.check_store()
         proxy.close()
 
 

@@ -75,6 +75,7 @@ class Proxy(Listener):
         self.copies = copies
         self.record = record
         self.recorded = []
+        self.mangle = None  # a function of a request's bytes: what is passed on
         self.raw = bytearray()  # everything that passed, both ways, when recording
         self.replies = threading.Event()  # when cleared, replies wait here
         self.replies.set()
@@ -105,6 +106,8 @@ class Proxy(Listener):
                             self.recorded.append(body)
                 if not is_request:
                     self.replies.wait()
+                elif self.mangle:
+                    body = self.mangle(body)
                 for _ in range(copies):
                     write_message(dst, body)
         except OSError:

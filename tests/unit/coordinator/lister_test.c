@@ -414,6 +414,76 @@ static void an_endpoint_that_is_down_is_waited_for(void **state)
     close_fx(&fx); /* ends it while it waits */
 }
 
+/* Until the server has refused so many requests. */
+static void until_refused(struct fx *fx, int n)
+{
+    const struct xf_clock *real = xf_clock_real();
+    int64_t until = xf_clock_mono_ms(real) + DEADLINE_MS;
+    char url[160];
+    int seen = 0;
+    (void)snprintf(url, sizeof(url), "%s/-/faults", fx->url);
+    while (seen < n) {
+        XF_AUTO_BUF answer;
+        xf_buf_init(&answer, 0);
+        assert_true(xf_clock_mono_ms(real) < until);
+        xf_loop_turn(fx->kit.loop, 100);
+        assert_int_equal(xf_httpget_send("GET", url, XF_STR_EMPTY, &answer), 200);
+        const char *fired = strstr(answer.ptr, "\"fired\":");
+        assert_non_null(fired);
+        seen = fired[strlen("\"fired\":")] - '0';
+    }
+}
+
+static void drop_faults(const struct fx *fx)
+{
+    char url[160];
+    XF_AUTO_BUF answer;
+    xf_buf_init(&answer, 0);
+    (void)snprintf(url, sizeof(url), "%s/-/faults", fx->url);
+    assert_int_equal(xf_httpget_send("DELETE", url, XF_STR_EMPTY, &answer), 200);
+}
+
+/* Keys that stop working amid a listing, as when they are changed, are waited for, and told. */
+static void c059_keys_that_stop_amid_a_listing_are_waited_for(void **state)
+{
+    static const char *const refusals[] = {"\"status\":403,\"code\":\"SignatureDoesNotMatch\"",
+                                           "\"status\":400,\"code\":\"ExpiredToken\""};
+    (void)state;
+    for (size_t i = 0; i < XF_ARRAY_LEN(refusals); i++) {
+        struct fx fx;
+        char rule[200];
+        open_fx(&fx, "src:2500:1KiB:flat");
+        (void)snprintf(rule,
+                       sizeof(rule),
+                       "[{\"op\":\"ListObjectsV2\",\"nth\":2,\"action\":{%s}}]",
+                       refusals[i]);
+        post(&fx, "faults", rule);
+        list_on(&fx);
+        while (fx.wait.code == XF_OK && !fx.is_failed) {
+            xf_loop_turn(fx.kit.loop, 100);
+        }
+        assert_int_equal(fx.wait.code, XF_E_CREDS);
+        until_refused(&fx, 4); /* more than FATAL_TRIES of another refusal */
+        assert_false(fx.is_failed);
+        drop_faults(&fx);
+        wait_end(&fx);
+        assert_true(fx.is_done);
+        assert_int_equal(fx.wait.code, XF_OK);
+        assert_int_equal(listed(&fx), 2500);
+        close_fx(&fx);
+    }
+}
+
+/* One request that the service signs otherwise: the keys are good, and the listing ends. */
+static void a_signature_that_only_one_request_lacks_fails_the_listing(void **state)
+{
+    (void)state;
+    never_well("[{\"op\":\"ListObjectsV2\",\"query\":\"continuation-token\","
+               "\"action\":{\"status\":403,\"code\":\"SignatureDoesNotMatch\"}},"
+               "{\"op\":\"ListObjectsV2\",\"query\":\"start-after\","
+               "\"action\":{\"status\":403,\"code\":\"SignatureDoesNotMatch\"}}]");
+}
+
 static enum xf_code probe(struct fx *fx)
 {
     fx->is_probed = false;
@@ -491,6 +561,8 @@ int main(void)
         cmocka_unit_test(c024_each_dialect_of_encoded_keys_gives_the_same_keys),
         cmocka_unit_test(c082_a_new_process_goes_on_from_the_stored_cursor),
         cmocka_unit_test(an_endpoint_that_is_down_is_waited_for),
+        cmocka_unit_test(c059_keys_that_stop_amid_a_listing_are_waited_for),
+        cmocka_unit_test(a_signature_that_only_one_request_lacks_fails_the_listing),
         cmocka_unit_test(c079_a_probe_tells_what_is_wrong_before_a_job_is_made),
         cmocka_unit_test(c016_one_bucket_under_two_names_is_found_out),
     };

@@ -76,10 +76,15 @@ static void an_ended_job_tells_its_exit_code_and_no_rate(void **state)
 static void why_a_job_waits_is_its_reason_while_the_store_has_none(void **state)
 {
     struct xf_job_row r = example();
-    const struct xf_status_live live = {.reason = XF_STR_LIT("no_fit_agent")};
+    const struct xf_status_live live = {.reason = XF_STR_LIT("no_fit_agent"),
+                                        .detail = XF_STR_LIT("agent 'a': access denied")};
     (void)state;
     XF_AUTO(xf_json) j = xf_status_job(&r, &live);
     assert_string_equal(xf_json_get_c(j, "reason", ""), "no_fit_agent");
+    assert_string_equal(xf_json_get_c(j, "detail", ""), "agent 'a': access denied");
+    r.state = XF_JOB_COMPLETED;
+    XF_AUTO(xf_json) ended = xf_status_job(&r, &live);
+    assert_true(xf_json_is_null(ended, "detail"));
 }
 
 static struct xf_failure_row failure(const char *key, const char *s3_code, enum xf_code code)
