@@ -108,8 +108,6 @@ struct xf_json *xf_status_job(const struct xf_job_row *r, const struct xf_status
     xf_json_set_c(j, "state", xf_fsm_name(xf_job_fsm, XF_JOB_STATE_N, r->state));
     xf_json_set_bytes(j, "phase", phase_of(r));
     set_text(j, "reason", reason);
-    set_text(
-        j, "detail", live != NULL && !xf_job_state_is_end(r->state) ? live->detail : XF_STR_EMPTY);
     if (r->exit_code >= 0 && xf_job_state_is_end(r->state)) {
         xf_json_set_i64(j, "exit_code", r->exit_code);
     } else {
@@ -127,6 +125,8 @@ struct xf_json *xf_status_job(const struct xf_job_row *r, const struct xf_status
     xf_json_set_time(j, "created_at", r->created_ms);
     xf_json_set_time(j, "started_at", r->started_ms);
     xf_json_set_time(j, "finished_at", r->finished_ms);
+    set_text(
+        j, "detail", live != NULL && !xf_job_state_is_end(r->state) ? live->detail : XF_STR_EMPTY);
     return j;
 }
 

@@ -54,7 +54,7 @@ static void the_status_object_has_the_design_s_form(void **state)
             "\"bytes\":{\"listed\":9000,\"copied\":5000,\"through_agents\":1},"
             "\"rate\":{\"objects_s\":8.0,\"bytes_s\":400.0},\"eta_s\":10.0,\"retries\":0,"
             "\"throttled\":0,\"uploads_open\":0,\"created_at\":\"2026-01-01T00:00:00Z\","
-            "\"started_at\":null,\"finished_at\":null}");
+            "\"started_at\":null,\"finished_at\":null,\"detail\":null}");
 }
 
 static void an_ended_job_tells_its_exit_code_and_no_rate(void **state)
