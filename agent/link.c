@@ -261,6 +261,16 @@ void xf_link_beat_soon(struct xf_link *l)
     }
 }
 
+void xf_link_beat_within(struct xf_link *l, int64_t wait_ms)
+{
+    if (l->state != LINK_UP) {
+        xf_link_beat_soon(l);
+    } else if (!xf_timer_is_started(&l->beat_timer) ||
+               l->beat_timer.at_ms > xf_loop_mono_ms(l->o.loop) + wait_ms) {
+        xf_timer_in(l->o.loop, &l->beat_timer, wait_ms);
+    }
+}
+
 static void on_beat_reply(struct xf_link *l,
                           const struct xf_err *err,
                           const struct xf_msg_beat_reply *r,

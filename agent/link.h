@@ -68,6 +68,8 @@ int64_t xf_link_renewed_ms(const struct xf_link *l);
 
 /** Beat as soon as the last beat is answered, not at the next tick: something is worth telling. */
 void xf_link_beat_soon(struct xf_link *l);
+/** Likewise, but more may gather for up to wait_ms (a duration). */
+void xf_link_beat_within(struct xf_link *l, int64_t wait_ms);
 
 /**
  * code: XF_OK with the reply; XF_E_STALE: the session ended first; else what the coordinator said.

@@ -13,6 +13,8 @@
 
 #include <stdlib.h>
 
+enum { END_WAIT_MS = 200 };
+
 struct xf_rtask *xf_rtask_find(struct xf_runner *r, uint64_t id, uint32_t attempt)
 {
     XF_LIST_FOREACH (node, &r->tasks) {
@@ -52,12 +54,34 @@ void xf_rtask_free(struct xf_rtask *t)
     }
 }
 
+/* Each report costs the coordinator a merge of what it holds of every batch in it. With other
+ * batches at work and room for more nobody waits for the end of this one. */
+static bool may_wait(const struct xf_rtask *t)
+{
+    const struct xf_runner *r = t->r;
+
+    if (t->kind != XF_TASK_BATCH || t->last != XF_ITEM_DONE || r->is_closing || r->is_drained ||
+        r->n_tasks > r->o.max_tasks / 2) {
+        return false;
+    }
+    XF_LIST_FOREACH (node, &r->tasks) {
+        if (XF_CONTAINER_OF(node, struct xf_rtask, node)->state == XF_RTASK_RUNNING) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void end_task(struct xf_rtask *t, enum xf_item_kind last)
 {
     t->state = XF_RTASK_ENDED;
     t->last = last;
     t->last_sent = false;
-    xf_link_beat_soon(t->r->link);
+    if (may_wait(t)) {
+        xf_link_beat_within(t->r->link, END_WAIT_MS);
+    } else {
+        xf_link_beat_soon(t->r->link);
+    }
     xf_runner_want(t->r);
 }
 

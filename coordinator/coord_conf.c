@@ -110,7 +110,8 @@ static const struct xf_conf_opt rows[] = {
      .max = 1000,
      .unit = "outcomes",
      .def = "500",
-     .help = "Most outcomes that wait at an agent."},
+     .help =
+         "Most outcomes that wait at an agent; at a fast one a quarter of a second's, if more."},
     {.name = "store", .type = XF_CONF_SECTION, .help = "The queue on disk."},
     {.name = "store.max_bytes",
      .type = XF_CONF_SIZE,

@@ -28,6 +28,7 @@ enum {
     FAILED_DELAY_MS = 2000,
     STEP_ATTEMPTS_MAX = 10 /* leases of one step of an upload */
 };
+static const double wide_s = 0.25; /* a fast agent reports what it does in this time at once */
 
 struct beat {
     struct xf_coordinator *c;
@@ -148,6 +149,16 @@ static void unpack_sums(struct xf_str sums, struct xf_msg_part *p)
 /* ---- the answer ---------------------------------------------------------------------------------
  */
 
+/* Reports that come all the time cost a merge each: a fast agent's are wider. */
+static uint32_t checkpoint_max(const struct xf_coordinator *c, const struct xf_cagent *a)
+{
+    double wide = a->objects_s * wide_s;
+    double least = (double)c->conf->checkpoint_outcomes;
+
+    wide = wide < least ? least : wide;
+    return (uint32_t)(wide < XF_CHECKPOINT_MAX ? wide : XF_CHECKPOINT_MAX);
+}
+
 static void beat_answer(struct beat *b)
 {
     struct xf_coordinator *c = b->c;
@@ -167,6 +178,7 @@ static void beat_answer(struct beat *b)
     }
     reply.orders[reply.n_orders++] =
         (struct xf_msg_order){.kind = a->is_draining ? XF_ORDER_DRAIN : XF_ORDER_UNDRAIN};
+    reply.checkpoint_max = checkpoint_max(c, a);
     xf_hub_reply(b->req, &reply);
     b->req = NULL;
 }

@@ -34,6 +34,7 @@ enum {
     XF_TASKS_MAX = 64,        /* tasks in one lease reply */
     XF_TASK_PARTS_MAX = 1024, /* parts reported in one item */
     XF_ITEMS_MAX = 1024,      /* items in one beat */
+    XF_CHECKPOINT_MAX = 4000, /* outcomes that wait at an agent, however fast it is */
     XF_HELD_MAX = 4096,       /* leases of one agent */
     XF_ORDERS_MAX = 1024,
     XF_NOTICES_MAX = 16,

@@ -13,6 +13,10 @@ void xf_pack_u64(struct xf_buf *b, uint64_t v)
     char bytes[VARINT_MAX];
     size_t n = 0;
 
+    if (v < 0x80) {
+        xf_buf_put_byte(b, (char)v);
+        return;
+    }
     while (v >= 0x80) {
         bytes[n++] = (char)(unsigned char)(v | 0x80);
         v >>= 7;
@@ -34,33 +38,41 @@ void xf_pack_str(struct xf_buf *b, struct xf_str s)
     xf_buf_put(b, s);
 }
 
-static bool is_lower_hex(struct xf_str s)
+/* Of a lower-case digit; others 0xff. */
+static unsigned char hex_value(char c)
 {
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
+    return c >= '0' && c <= '9'   ? (unsigned char)(c - '0')
+           : c >= 'a' && c <= 'f' ? (unsigned char)(c - 'a' + 10)
+                                  : 0xff;
+}
 
-        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) {
-            return false;
-        }
+/* The first 32 bytes of `text`; false when one is no lower-case digit. */
+static bool get_md5(const char *text, unsigned char md5[MD5_LEN])
+{
+    unsigned bad = 0;
+
+    for (size_t i = 0; i < MD5_LEN; i++) {
+        unsigned high = hex_value(text[2 * i]);
+        unsigned low = hex_value(text[2 * i + 1]);
+        bad |= high | low;
+        md5[i] = (unsigned char)(high << 4 | (low & 15));
     }
-    return true;
+    return bad < 16;
 }
 
 /* "<32 hex digits>" or "<32 hex digits>-<decimal without leading zero>". */
 static int etag_form(struct xf_str etag, unsigned char md5[MD5_LEN], uint64_t *parts)
 {
-    struct xf_str tail = xf_str_sub(etag, MD5_HEX + 1, etag.len);
-
     if (etag.len == 0) {
         return ETAG_NONE;
     }
-    if (etag.len < MD5_HEX || !is_lower_hex(xf_str_sub(etag, 0, MD5_HEX)) ||
-        !xf_hex_decode(xf_str_sub(etag, 0, MD5_HEX), md5)) {
+    if (etag.len < MD5_HEX || !get_md5(etag.ptr, md5)) {
         return ETAG_TEXT;
     }
     if (etag.len == MD5_HEX) {
         return ETAG_MD5;
     }
+    struct xf_str tail = xf_str_sub(etag, MD5_HEX + 1, etag.len);
     if (etag.ptr[MD5_HEX] != '-' || tail.len == 0 || tail.len > 9 || tail.ptr[0] == '0' ||
         !xf_str_u64(tail, parts)) {
         return ETAG_TEXT;
@@ -108,6 +120,9 @@ static uint64_t unpack_varint(struct xf_unpack *u)
 {
     uint64_t v = 0;
 
+    if (!u->bad && u->at != u->end && *u->at < 0x80) {
+        return *u->at++;
+    }
     for (unsigned shift = 0; shift < 64; shift += 7) {
         uint8_t byte = xf_unpack_byte(u);
         uint64_t bits = byte & 0x7fU;

@@ -92,7 +92,7 @@
     F(u32, beat_ms,        3, REQUIRED, XF_MS_MAX,      "time between beats") \
     F(u32, margin_ms,      4, REQUIRED, XF_MS_MAX,      "no write starts later than ttl - margin after the beat was sent") \
     F(u32, checkpoint_ms,  5, REQUIRED, XF_MS_MAX,      "report at least this often when there is something") \
-    F(u32, checkpoint_max, 6, REQUIRED, XF_MANIFEST_MAX, "report as soon as so many outcomes wait") \
+    F(u32, checkpoint_max, 6, REQUIRED, XF_CHECKPOINT_MAX, "report as soon as so many outcomes wait") \
     F(u32, poll_ms,        7, REQUIRED, XF_MS_MAX,      "a poll is answered within this time") \
     L(held, kept,          8, OPTIONAL, XF_HELD_MAX,    "of the held leases those that are still the agent's; stop the others") \
     L(order, orders,       9, OPTIONAL, XF_ORDERS_MAX,  "what holds now") \
@@ -132,7 +132,7 @@
     L(ack, acks,           1, OPTIONAL, XF_ITEMS_MAX + XF_HELD_MAX, "one an item, and one for each held lease that is stale") \
     L(order, orders,       2, OPTIONAL, XF_ORDERS_MAX,   "what holds now for the jobs of the held leases, and drain") \
     F(u32, checkpoint_ms,  3, OPTIONAL, XF_MS_MAX,       "as in hello; 0: unchanged") \
-    F(u32, checkpoint_max, 4, OPTIONAL, XF_MANIFEST_MAX, "as in hello; 0: unchanged")
+    F(u32, checkpoint_max, 4, OPTIONAL, XF_CHECKPOINT_MAX, "as in hello; 0: unchanged. More than there for a fast agent")
 
 #define XF_MSG_POLL(F, L) \
     F(u32, wait_ms, 1, OPTIONAL, XF_MS_MAX, "answer within this time; 0: the coordinator's own")

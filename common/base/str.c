@@ -294,6 +294,13 @@ void xf_buf_put_c(struct xf_buf *b, const char *c)
 
 void xf_buf_put_byte(struct xf_buf *b, char c)
 {
+    size_t max = b->max == 0 ? XF_BUF_MAX_DEFAULT : b->max;
+
+    if (!b->full && b->len < max && b->len + 2 <= b->cap) {
+        b->ptr[b->len++] = c;
+        b->ptr[b->len] = '\0';
+        return;
+    }
     xf_buf_put_mem(b, &c, 1);
 }
 

@@ -236,6 +236,30 @@ static void a_session_begins_beats_and_renews_by_the_sending_time(void **state)
     close_fx(&f);
 }
 
+static void a_beat_within_a_time_comes_then_and_never_later_than_it_would(void **state)
+{
+    struct fx f;
+    XF_AUTO_ARENA a;
+    struct xf_msg_request r;
+    struct xf_msg_beat_reply reply = {0};
+
+    (void)state; /* no fixture */
+    xf_arena_init(&a);
+    open_fx(&f);
+    come_up(&f);
+    xf_link_beat_within(f.link, 200);
+    xf_link_beat_within(f.link, 500); /* the earlier one holds */
+    pass(&f, 199);
+    assert_null(open_call(&f, XF_KIND_BEAT, &r, &a));
+    pass(&f, 1);
+    answer(open_call(&f, XF_KIND_BEAT, &r, &a), XF_KIND_BEAT, XF_OK, &reply);
+    xf_link_beat_within(f.link, 60000);
+    pass(&f, 2000);
+    answer(open_call(&f, XF_KIND_BEAT, &r, &a), XF_KIND_BEAT, XF_OK, &reply);
+    assert_int_equal(f.beats, 2);
+    close_fx(&f);
+}
+
 static void c089_a_request_without_answer_is_repeated_byte_for_byte(void **state)
 {
     struct fx f;
@@ -404,6 +428,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_session_begins_beats_and_renews_by_the_sending_time),
+        cmocka_unit_test(a_beat_within_a_time_comes_then_and_never_later_than_it_would),
         cmocka_unit_test(c089_a_request_without_answer_is_repeated_byte_for_byte),
         cmocka_unit_test(a_stale_session_tells_everyone_and_says_hello_again),
         cmocka_unit_test(without_a_session_requests_fail_later_not_inside_the_call),
