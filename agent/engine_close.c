@@ -9,9 +9,14 @@
  * Complete is sent only with parts 1 to N whose layout covers the object, and only while the
  * source is what was copied. A Complete whose answer was lost is judged by the destination: its
  * etag must be the one that follows from the parts, an object of the same size is not enough.
+ *
+ * Where the service sums the upload as its parts were summed here, theirs combine to that of the
+ * whole object: Complete is held to it, the destination has to tell it afterwards, and where the
+ * source tells one by the same algorithm that has to be it, too.
  */
 #include "agent/engine_int.h"
 #include "agent/engine_read.h"
+#include "agent/engine_sum.h"
 #include "agent/engine_upload.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
@@ -92,11 +97,49 @@ static bool is_of_parts(struct xf_str etag)
 static bool all_seen(const struct xf_work *w)
 {
     for (uint32_t i = 0; i < w->n_done_parts; i++) {
-        if (!w->parts[i].has_md5) {
+        if (!w->parts[i].has_md5 && w->parts[i].sum.alg == XF_SUM_NONE) {
             return false;
         }
     }
     return true;
+}
+
+/* The sum of the bytes that went through, from those of the parts; not known when one has none. */
+static struct xf_sum sum_of_parts(const struct xf_op *op)
+{
+    const struct xf_work *w = op->run->w;
+    const struct xf_plan plan = {
+        .size = op->size, .part_size = w->part_size, .n_parts = w->n_parts};
+    struct xf_sum sum = {0};
+    uint64_t offset;
+    uint64_t len;
+
+    for (uint32_t i = 0; i < w->n_done_parts; i++) {
+        if (w->sum == XF_SUM_NONE || w->parts[i].sum.alg != w->sum) {
+            return (struct xf_sum){0};
+        }
+        xf_plan_range(&plan, i + 1, &offset, &len);
+        if (i == 0) {
+            sum = w->parts[i].sum;
+        } else {
+            xf_sum_append(&sum, &w->parts[i].sum, len);
+        }
+    }
+    return sum;
+}
+
+/* The source has the parts' bytes, as far as it says. */
+static enum xf_code check_source(struct xf_op *op, const struct xf_sum *source, struct xf_err *err)
+{
+    op->src_sum = *source;
+    op->sum = sum_of_parts(op);
+    if (xf_verify_sums(&op->src_sum, &op->sum) == XF_VERIFY_DIFFERENT) {
+        return XF_FAIL(err,
+                       XF_E_CHECKSUM,
+                       "the bytes that came do not match the source's %s",
+                       xf_sum_name(op->sum.alg));
+    }
+    return XF_OK;
 }
 
 /* ---- complete ---- */
@@ -112,6 +155,8 @@ static void source_done(struct xf_op *op, const struct xf_s3_result *res)
     } else if (xf_op_is_changed(op, res)) {
         xf_upload_changed(op);
     } else if (check_parts(op, &err) != XF_OK) {
+        xf_upload_fail(op, &err, NULL, true);
+    } else if (check_source(op, &res->sum, &err) != XF_OK) {
         xf_upload_fail(op, &err, NULL, true);
     } else {
         op->src_is_opaque = xf_verify_is_opaque(res->attrs);
@@ -138,6 +183,7 @@ static struct xf_s3_req *complete_start(struct xf_op *op)
         .n_parts = w->n_parts,
         .object_size = op->size,
         .if_absent = xf_op_is_if_absent(op),
+        .sum = xf_sums_send(op, &op->sum),
     };
     return xf_s3_complete(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
 }
@@ -187,15 +233,18 @@ static void proved(struct xf_op *op)
     const struct xf_verify_etag dst = {xf_str_c(op->dst_etag), op->dst_is_opaque};
     bool is_same = xf_verify_etags(src, dst) == XF_VERIFY_SAME;
     bool is_seen = op->as_expected && all_seen(op->run->w);
-    enum xf_level level = is_same || is_seen ? XF_LEVEL_ETAG : XF_LEVEL_SIZE;
+    bool is_summed = xf_sum_eq(&op->src_sum, &op->dst_sum) || xf_sum_eq(&op->sum, &op->dst_sum);
+    enum xf_level level = is_same || is_seen ? XF_LEVEL_ETAG
+                          : is_summed        ? XF_LEVEL_CHECKSUM
+                                             : XF_LEVEL_SIZE;
 
     if (!is_same && !op->has_asked_again && !xf_op_is_if_absent(op)) {
         op->has_asked_again = true;
         xf_op_go(op, CLOSE_AGAIN);
         return;
     }
-    if (is_seen && xf_op_spec(op)->verify == XF_JOB_VERIFY_CHECKSUM) {
-        copied(op, XF_LEVEL_CHECKSUM); /* every part's MD5 was compared on the way */
+    if ((is_seen || is_summed) && xf_op_spec(op)->verify == XF_JOB_VERIFY_CHECKSUM) {
+        copied(op, XF_LEVEL_CHECKSUM); /* the whole, or every part on the way */
         return;
     }
     op->has_looked = true;
@@ -283,24 +332,23 @@ static void read_src_done(struct xf_op *op, const struct xf_s3_result *res)
         xf_upload_changed(op);
     } else if (res->err.code != XF_OK) {
         xf_upload_fail_res(op, res);
-    } else if (xf_read_end(op, op->source_md5, &err) != XF_OK) {
+    } else if (xf_read_end(op, &op->sum, &err) != XF_OK) {
         xf_upload_retry(op, CLOSE_READ_SRC, &err);
     } else {
-        op->has_source_md5 = true;
         xf_op_go(op, CLOSE_READ_DST);
     }
 }
 
 static void read_dst_done(struct xf_op *op, const struct xf_s3_result *res)
 {
-    unsigned char md5[16];
+    struct xf_sum sum;
     struct xf_err err;
 
     if (res->err.code != XF_OK) {
         xf_upload_fail_res(op, res);
-    } else if (xf_read_end(op, md5, &err) != XF_OK) {
+    } else if (xf_read_end(op, &sum, &err) != XF_OK) {
         xf_upload_retry(op, CLOSE_READ_DST, &err);
-    } else if (memcmp(md5, op->source_md5, sizeof(md5)) == 0) {
+    } else if (xf_sum_eq(&sum, &op->sum)) {
         copied(op, XF_LEVEL_FULL);
     } else {
         (void)XF_FAIL(
@@ -330,6 +378,13 @@ static void not_ours(struct xf_op *op)
     }
 }
 
+/* Does the destination tell a sum that is not the bytes', or not the source's? */
+static bool is_other_sum(const struct xf_op *op)
+{
+    return xf_verify_sums(&op->sum, &op->dst_sum) == XF_VERIFY_DIFFERENT ||
+           xf_verify_sums(&op->src_sum, &op->dst_sum) == XF_VERIFY_DIFFERENT;
+}
+
 static void dest_done(struct xf_op *op, const struct xf_s3_result *res)
 {
     char expected[64];
@@ -349,15 +404,22 @@ static void dest_done(struct xf_op *op, const struct xf_s3_result *res)
     bool is_equal = is_there && known && xf_plan_etag_eq(res->etag, xf_str_c(expected));
 
     op->dst_is_opaque = is_opaque;
+    op->dst_sum = is_there ? res->sum : (struct xf_sum){0};
     xf_op_keep_etag(op->dst_etag, res->etag);
     if (op->copy_unknown) {
-        if (is_equal && res->size == op->size) {
+        if (is_equal && res->size == op->size && !is_other_sum(op)) {
             XF_INFO("upload.completed_unheard", xf_f_u64("task", op->run->w->task));
             op->as_expected = true;
             arrived(op, res);
         } else {
             not_ours(op);
         }
+    } else if (is_other_sum(op)) {
+        (void)XF_FAIL(&err,
+                      XF_E_CHECKSUM,
+                      "after Complete the destination has another %s than was sent",
+                      xf_sum_name(op->dst_sum.alg));
+        xf_upload_fail(op, &err, NULL, true);
     } else if (is_there && res->size == op->size &&
                (is_equal || !known || is_opaque || !is_of_parts(res->etag))) {
         op->as_expected = is_equal;

@@ -171,6 +171,7 @@ void xf_copy_dst_done(struct xf_op *op, const struct xf_s3_result *res)
     }
     op->dst_size = res->size;
     op->dst_is_opaque = xf_verify_is_opaque(res->attrs);
+    op->dst_sum = res->sum;
     if (op->copy_unknown) {
         xf_op_keep_etag(op->dst_etag, res->etag);
         judge_unknown(op, res);
@@ -190,10 +191,15 @@ static void judge(struct xf_op *op)
 {
     struct xf_err err;
     enum xf_verify verdict = compare(op);
+    enum xf_verify by_sum = xf_verify_sums(&op->src_sum, &op->dst_sum);
 
-    if (op->dst_size == op->size && verdict != XF_VERIFY_DIFFERENT) {
+    if (op->dst_size == op->size && verdict != XF_VERIFY_DIFFERENT &&
+        by_sum != XF_VERIFY_DIFFERENT) {
         op->has_looked = true;
-        xf_small_proved(op, verdict == XF_VERIFY_SAME ? XF_LEVEL_ETAG : XF_LEVEL_SIZE);
+        xf_small_proved(op,
+                        verdict == XF_VERIFY_SAME  ? XF_LEVEL_ETAG
+                        : by_sum == XF_VERIFY_SAME ? XF_LEVEL_CHECKSUM
+                                                   : XF_LEVEL_SIZE);
     } else if (op->dst_size == 0 && op->size > 0) {
         (void)XF_FAIL(&err,
                       XF_E_NO_COPY,
@@ -224,6 +230,7 @@ void xf_copy_src_done(struct xf_op *op, const struct xf_s3_result *res)
         xf_small_replan(op); /* the condition was ignored: what was copied may be a later version */
     } else {
         op->src_is_opaque = xf_verify_is_opaque(res->attrs);
+        op->src_sum = res->sum;
         judge(op);
     }
 }

@@ -158,7 +158,11 @@ bool xf_op_may_drop_tags(const struct xf_op *op, enum xf_code code);
 void xf_relay_put_opts(const struct xf_op *op, struct xf_s3_put_opts *o);
 /** Start a GET of the op's range into op->buf, hashing. */
 struct xf_s3_req *xf_relay_get_range(struct xf_op *op, uint64_t offset, uint64_t len);
-/** Check the buffer that a GET filled; XF_OK, or what is wrong. Sets op->md5. */
+/** What to send of op->buf, with what proves it. */
+struct xf_s3_body xf_relay_body(struct xf_op *op, uint64_t size);
+/** Compute op->md5 of the bytes in op->buf, unless it is known. */
+void xf_relay_need_md5(struct xf_op *op, uint64_t size);
+/** Check the buffer that a GET filled; XF_OK, or what is wrong. Sets op->sum, perhaps op->md5. */
 XF_MUST_CHECK enum xf_code
 xf_relay_check(struct xf_op *op, uint64_t want, bool whole, struct xf_err *err);
 
@@ -168,7 +172,6 @@ struct xf_stream_opts {
     uint64_t offset;
     uint64_t len;
     bool is_part; /* UploadPart of op->part_no, else PutObject */
-    bool has_md5; /* of the bytes, known before: op->md5 */
 };
 /** Both requests; the op's reply comes when both ended. */
 struct xf_s3_req *xf_stream_start(const struct xf_stream_opts *o);

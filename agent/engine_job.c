@@ -268,7 +268,8 @@ void xf_op_renew(struct xf_op *op, const struct xf_s3_result *head)
     }
     xf_op_keep_etag(op->etag, head->etag);
     op->size = head->size;
-    op->has_source_md5 = false;
+    op->sum = (struct xf_sum){0};
+    op->src_sum = head->sum;
     if (head->modified_ms != 0) {
         op->mtime_ms = head->modified_ms;
     }

@@ -13,6 +13,7 @@
 #include "agent/engine_int.h"
 #include "agent/engine_read.h"
 #include "agent/engine_scan.h"
+#include "agent/engine_sum.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
@@ -355,6 +356,7 @@ static struct xf_s3_req *head_source(struct xf_op *op)
         .bucket = xf_op_bucket(op, XF_SRC),
         .key = op->obj->key,
         .version_id = op->obj->version_id,
+        .want_sum = xf_sums_ask(op, XF_SUMS_READ_SRC),
     };
     return xf_s3_head(xf_op_s3(op, XF_SRC), &o, xf_op_reply, op);
 }
@@ -364,6 +366,7 @@ static struct xf_s3_req *head_dest(struct xf_op *op)
     const struct xf_s3_head_opts o = {
         .bucket = xf_op_bucket(op, XF_DST),
         .key = xf_op_dst_key(op),
+        .want_sum = xf_sums_ask(op, XF_SUMS_READ_DST),
     };
     return xf_s3_head(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
 }
@@ -478,7 +481,7 @@ const struct xf_step xf_small_steps[XF_SMALL_N] = {
     [XF_SMALL_RENEW]    = {"renew",      XF_SRC, 0, ON(LOOK) | TRANSFER, head_source, renew_done},
     [XF_SMALL_GET]      = {"get",        XF_SRC, XF_STEP_BULK, ON(PUT) | TROUBLE, xf_relay_get, xf_relay_get_done},
     [XF_SMALL_TAGS]     = {"tags",       XF_SRC, 0, ON(PUT) | TROUBLE, xf_relay_tags, xf_relay_tags_done},
-    [XF_SMALL_PUT]      = {"put",        XF_DST, XF_STEP_WRITE, ON(PUT_DST) | ON(PUT_SRC) | TROUBLE, xf_relay_put, xf_relay_put_done},
+    [XF_SMALL_PUT]      = {"put",        XF_DST, XF_STEP_WRITE | XF_STEP_BUFFERED, ON(PUT_DST) | ON(PUT_SRC) | TROUBLE, xf_relay_put, xf_relay_put_done},
     [XF_SMALL_STREAM]   = {"stream",     XF_DST, XF_STEP_WRITE | XF_STEP_BOTH | XF_STEP_BULK, ON(PUT_DST) | ON(PUT_SRC) | TROUBLE, xf_relay_stream, xf_relay_put_done},
     [XF_SMALL_PUT_DST]  = {"put_dst",    XF_DST, 0, ON(PUT_SRC) | TROUBLE, head_dest, xf_relay_put_dst_done},
     [XF_SMALL_PUT_SRC]  = {"put_src",    XF_SRC, 0, TROUBLE, head_source, xf_relay_put_src_done},

@@ -13,7 +13,7 @@
  * 3. A write starts only before the fence, by the clock read at that moment.
  */
 #include "agent/engine_int.h"
-#include "common/base/hash.h"
+#include "agent/engine_sum.h"
 #include "common/base/log.h"
 #include "common/base/retry.h"
 
@@ -71,7 +71,7 @@ void xf_op_end(struct xf_op *op)
     xf_list_remove(&op->parked);
     xf_list_remove(&op->node);
     xf_s3_attrs_free(op->attrs);
-    xf_hash_free(op->hash);
+    xf_summing_fini(&op->summing);
     xf_buf_fini(&op->dst_key);
     xf_buf_fini(&op->tags);
     xf_buf_fini(&op->upload_id);
@@ -151,6 +151,7 @@ static void launch(struct xf_op *op)
     }
     op->asked_ms = xf_loop_mono_ms(e->loop);
     op->want.has_begun = true;
+    op->asked_sums = 0;
     if ((step->flags & XF_STEP_WRITE) != 0 && op->first_write_ms == 0) {
         op->first_write_ms = op->asked_ms;
     }
@@ -305,6 +306,13 @@ static void give_back_as(struct xf_op *op, enum xf_code code, const struct xf_er
     xf_op_end(op);
 }
 
+/* Does the step's `done` see to this error's repeats? */
+static bool is_own(const struct xf_step *step, const struct xf_s3_result *res)
+{
+    return (step->flags & XF_STEP_OWN_RETRY) != 0 ||
+           ((step->flags & XF_STEP_BUFFERED) != 0 && res->err.code == XF_E_CHECKSUM);
+}
+
 void xf_op_reply(void *arg, const struct xf_s3_result *res)
 {
     struct xf_op *op = arg;
@@ -327,8 +335,13 @@ void xf_op_reply(void *arg, const struct xf_s3_result *res)
         xf_op_give(
             op, (enum xf_side)side, cls == XF_CLASS_NONE ? XF_LIMIT_OK : XF_LIMIT_NEUTRAL, -1);
     }
+    if (cls == XF_CLASS_NONE) {
+        xf_sums_accepted(op);
+    }
     if (op->is_cancelled || res->err.code == XF_E_CANCELLED) {
         xf_op_end(op);
+    } else if (xf_sums_refused(op, res)) {
+        xf_op_begin(op);
     } else if (cls == XF_CLASS_LOCAL && op->run->w != NULL) {
         xf_run_fail(op->run, XF_WORK_UNFIT, &res->err);
         xf_op_end(op);
@@ -339,7 +352,7 @@ void xf_op_reply(void *arg, const struct xf_s3_result *res)
     } else if (cls == XF_CLASS_SLOW_DOWN || (is_down && op->run->w != NULL)) {
         xf_op_begin(op);                   /* the limit says when; no try is spent */
     } else if ((downness == XF_DOUBTFUL || /* refused: nothing was done */
-                (cls == XF_CLASS_RETRY && (step->flags & XF_STEP_OWN_RETRY) == 0)) &&
+                (cls == XF_CLASS_RETRY && !is_own(step, res))) &&
                xf_op_retry(op, op->state, res->retry_after_ms)) {
         XF_DEBUG("request.retried",
                  xf_f_c("step", step->name),

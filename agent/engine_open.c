@@ -8,6 +8,7 @@
  * the stored intent and hold no part are aborted before another is made.
  */
 #include "agent/engine_int.h"
+#include "agent/engine_sum.h"
 #include "agent/engine_upload.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
@@ -250,6 +251,13 @@ static void abort_done(struct xf_op *op, const struct xf_s3_result *res)
 
 /* ---- create ---- */
 
+static enum xf_sum_alg asked_alg(struct xf_op *op)
+{
+    enum xf_sum_alg alg = xf_sums_upload_alg(op);
+
+    return alg != XF_SUM_NONE && xf_sums_ask(op, XF_SUMS_WRITE) ? alg : XF_SUM_NONE;
+}
+
 static struct xf_s3_req *create_start(struct xf_op *op)
 {
     const struct xf_s3_create_opts o = {
@@ -258,6 +266,7 @@ static struct xf_s3_req *create_start(struct xf_op *op)
         .attrs = xf_op_attrs(op),
         .tags = xf_buf_view(&op->tags),
         .storage_class = xf_op_class(op),
+        .sum = asked_alg(op),
     };
     return xf_s3_create(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
 }
@@ -273,6 +282,7 @@ static void opened(struct xf_op *op, const struct xf_s3_result *res)
         .etag = xf_str_c(op->etag),
         .size = op->size,
         .flags = op->flags,
+        .sum = xf_sums_created(op, res),
     };
     run->n_open = 0;
     run->e->ev.opened(run->e->ev.arg, run->w, &o);

@@ -3,12 +3,13 @@
  *
  *   copy -> told;   get -> put -> told   (up to 16 MiB);   stream -> told   (above)
  *
- * Every part names the source's etag as its condition. The bytes of a relayed part are hashed on
- * the way, and the etag that comes back must be their MD5.
+ * Every part names the source's etag as its condition. The bytes of a relayed part are summed on
+ * the way as the service sums the upload, and it must answer with the same; where it does not say,
+ * the etag that comes back must be their MD5.
  */
 #include "agent/engine_int.h"
+#include "agent/engine_sum.h"
 #include "agent/engine_upload.h"
-#include "common/base/hash.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
 
@@ -43,10 +44,13 @@ static void told(struct xf_op *op, struct xf_str etag)
         .part_no = op->part_no,
         .etag = etag,
         .size = op->len,
-        .has_md5 = op->mode == XF_MODE_RELAY,
+        .has_md5 = op->mode == XF_MODE_RELAY && op->has_md5,
         .through = op->through,
     };
     memcpy(part.md5, op->md5, sizeof(part.md5));
+    if (xf_sum_eq(&op->sum, &op->dst_sum) && op->sum.alg == run->w->sum) {
+        part.sum = op->sum;
+    }
     run->n_open--;
     (void)atomic_fetch_add(&e->n_bytes, op->len); /* counts */
     (void)atomic_fetch_add(&e->n_through, op->through);
@@ -141,7 +145,7 @@ static struct xf_s3_req *put_start(struct xf_op *op)
         .key = xf_op_dst_key(op),
         .upload_id = op->run->w->upload_id,
         .part_no = op->part_no,
-        .body = {.bytes = xf_str_n(op->buf.ptr, (size_t)op->len), .md5 = op->md5},
+        .body = xf_relay_body(op, op->len),
     };
     return xf_s3_part(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
 }
@@ -152,27 +156,53 @@ static struct xf_s3_req *stream_start(struct xf_op *op)
         &(struct xf_stream_opts){.op = op, .offset = op->offset, .len = op->len, .is_part = true});
 }
 
+/* Does the answer to a part prove its bytes? An encrypted part's etag says nothing: its upload's
+ * does not either, and is not taken for a proof. */
+static enum xf_code check_put(struct xf_op *op, const struct xf_s3_result *res, struct xf_err *err)
+{
+    const struct xf_verify_etag got = {res->etag, res->etag_is_opaque};
+    enum xf_verify by_sum = xf_sums_echo(op, res);
+
+    if (by_sum == XF_VERIFY_UNKNOWN) {
+        xf_relay_need_md5(op, op->len);
+    }
+    if (by_sum == XF_VERIFY_DIFFERENT) {
+        return XF_FAIL(err,
+                       XF_E_CHECKSUM,
+                       "part %u: the service has another %s of the %ju bytes sent",
+                       op->part_no,
+                       xf_sum_name(op->sum.alg),
+                       (uintmax_t)op->len);
+    }
+    if (by_sum == XF_VERIFY_UNKNOWN && !op->has_md5) {
+        return xf_sums_unsaid(op, op->len, err);
+    }
+    if (op->has_md5 && xf_verify_md5(op->md5, got) == XF_VERIFY_DIFFERENT) {
+        return XF_FAIL(err,
+                       XF_E_CHECKSUM,
+                       "part %u: etag '%.*s' is not the MD5 of the %ju bytes sent",
+                       op->part_no,
+                       XF_STR_ARG(res->etag),
+                       (uintmax_t)op->len);
+    }
+    return XF_OK;
+}
+
 /* Of a PUT, or of a streamed pair. */
 static void put_done(struct xf_op *op, const struct xf_s3_result *res)
 {
+    unsigned again = op->state == PART_STREAM ? PART_STREAM : PART_GET;
     struct xf_err err;
 
-    if (res->err.code != XF_OK) {
+    if (res->err.code == XF_E_CHECKSUM) {
+        xf_upload_retry(op, again, &res->err); /* the read may have been the bad one */
+    } else if (res->err.code != XF_OK) {
         failed(op, res);
-        return;
+    } else if (check_put(op, res, &err) != XF_OK) {
+        xf_upload_retry(op, again, &err);
+    } else {
+        told(op, res->etag);
     }
-    const struct xf_verify_etag got = {res->etag, res->etag_is_opaque};
-    if (xf_verify_md5(op->md5, got) == XF_VERIFY_DIFFERENT || res->etag.len == 0) {
-        (void)XF_FAIL(&err,
-                      XF_E_CHECKSUM,
-                      "part %u: etag '%.*s' is not the MD5 of the %ju bytes sent",
-                      op->part_no,
-                      XF_STR_ARG(res->etag),
-                      (uintmax_t)op->len);
-        xf_upload_retry(op, op->state == PART_STREAM ? PART_STREAM : PART_PUT, &err);
-        return;
-    }
-    told(op, res->etag);
 }
 
 /* ---- 404 ---- */
@@ -201,7 +231,7 @@ static void gone_done(struct xf_op *op, const struct xf_s3_result *res)
 static const struct xf_step part_steps[PART_N] = {
     [PART_COPY]   = {"part_copy",   XF_DST, XF_STEP_WRITE | XF_STEP_PART_COPY, ON(GET) | ON(STREAM) | ON(GONE), copy_start, copy_done},
     [PART_GET]    = {"part_get",    XF_SRC, XF_STEP_BULK, ON(PUT) | ON(GONE), get_start, get_done},
-    [PART_PUT]    = {"part_put",    XF_DST, XF_STEP_WRITE, ON(GONE), put_start, put_done},
+    [PART_PUT]    = {"part_put",    XF_DST, XF_STEP_WRITE | XF_STEP_BUFFERED, ON(GET) | ON(GONE), put_start, put_done},
     [PART_STREAM] = {"part_stream", XF_DST, XF_STEP_WRITE | XF_STEP_BOTH | XF_STEP_BULK, ON(GONE), stream_start, put_done},
     [PART_GONE]   = {"part_gone",   XF_SRC, 0, ON(GET) | ON(STREAM), xf_upload_head_source, gone_done},
 };

@@ -6,21 +6,32 @@
 
 /* ---- what is wanted ---- */
 
-/* The source's MD5, from its etag or from the bytes that went through. */
+/* What the source's bytes sum to, from what is known without reading them (again). */
 static bool know_source(struct xf_op *op)
 {
-    if (!op->has_source_md5 && !op->src_is_opaque &&
-        xf_verify_plain_md5(xf_str_c(op->etag), op->source_md5)) {
-        op->has_source_md5 = true;
+    unsigned char md5[XF_MD5_LEN];
+
+    if (op->sum.alg != XF_SUM_NONE) {
+        return true;
     }
-    return op->has_source_md5;
+    if (op->src_sum.alg != XF_SUM_NONE && !op->src_sum.is_composite) {
+        op->sum = op->src_sum;
+    } else if (!op->src_is_opaque && xf_verify_plain_md5(xf_str_c(op->etag), md5)) {
+        (void)xf_sum_load(XF_SUM_MD5, xf_str_n((const char *)md5, sizeof(md5)), &op->sum);
+    }
+    return op->sum.alg != XF_SUM_NONE;
 }
 
-static bool dest_etag_is(const struct xf_op *op, const unsigned char *md5)
+/* Do both services tell the same, by a digest of all bytes? */
+static bool is_told(const struct xf_op *op)
 {
     const struct xf_verify_etag dst = {xf_str_c(op->dst_etag), op->dst_is_opaque};
+    unsigned char md5[XF_MD5_LEN];
 
-    return xf_verify_md5(md5, dst) == XF_VERIFY_SAME;
+    return xf_sum_eq(&op->src_sum, &op->dst_sum) || xf_sum_eq(&op->sum, &op->dst_sum) ||
+           (!op->src_is_opaque && xf_verify_plain_md5(xf_str_c(op->etag), md5) &&
+            xf_verify_md5(md5, dst) == XF_VERIFY_SAME) ||
+           (op->has_md5 && xf_verify_md5(op->md5, dst) == XF_VERIFY_SAME);
 }
 
 enum xf_proof xf_read_want(struct xf_op *op, enum xf_level *level)
@@ -32,14 +43,14 @@ enum xf_proof xf_read_want(struct xf_op *op, enum xf_level *level)
     case XF_JOB_VERIFY_ETAG: return XF_PROOF_DONE;
     case XF_JOB_VERIFY_SIZE: return op->has_looked ? XF_PROOF_DONE : XF_PROOF_HEAD_DST;
     case XF_JOB_VERIFY_CHECKSUM:
-        if (know_source(op) && dest_etag_is(op, op->source_md5)) {
+        if (is_told(op)) {
             *level = XF_LEVEL_CHECKSUM;
             return XF_PROOF_DONE;
         }
-        break;
+        return know_source(op) ? XF_PROOF_READ_DST : XF_PROOF_READ_SRC;
     case XF_JOB_VERIFY_FULL: break;
     }
-    return know_source(op) ? XF_PROOF_READ_DST : XF_PROOF_READ_SRC;
+    return op->sum.alg == XF_SUM_SHA256 ? XF_PROOF_READ_DST : XF_PROOF_READ_SRC;
 }
 
 /* ---- reading ---- */
@@ -48,7 +59,7 @@ static enum xf_http_flow on_data(void *arg, const char *data, size_t len)
 {
     struct xf_op *op = arg;
 
-    xf_hash_update(op->hash, data, len);
+    xf_summing_add(&op->summing, data, len);
     op->got += len;
     return XF_HTTP_GO;
 }
@@ -64,22 +75,18 @@ struct xf_s3_req *xf_read_start(struct xf_op *op, enum xf_side side)
         .object_size = op->size,
         .sink = {.on_data = on_data, .arg = op},
     };
-    if (op->hash == NULL) {
-        op->hash = xf_hash_new(XF_HASH_MD5);
-    } else {
-        xf_hash_reset(op->hash);
-    }
+    xf_summing_begin(&op->summing, is_src ? XF_SUM_SHA256 : op->sum.alg);
     op->got = 0;
     return xf_s3_get(xf_op_s3(op, side), &o, xf_op_reply, op);
 }
 
-enum xf_code xf_read_end(struct xf_op *op, unsigned char md5[16], struct xf_err *err)
+enum xf_code xf_read_end(struct xf_op *op, struct xf_sum *sum, struct xf_err *err)
 {
-    xf_hash_final(op->hash, md5);
     if (op->got != op->size) {
         return XF_FAIL(
             err, XF_E_TRUNCATED, "read %ju of %ju bytes", (uintmax_t)op->got, (uintmax_t)op->size);
     }
+    xf_summing_end(&op->summing, sum);
     return XF_OK;
 }
 
@@ -87,10 +94,6 @@ enum xf_code xf_read_end(struct xf_op *op, unsigned char md5[16], struct xf_err 
 
 void xf_small_proved(struct xf_op *op, enum xf_level level)
 {
-    if (op->mode == XF_MODE_RELAY && !op->is_comparing) {
-        memcpy(op->source_md5, op->md5, sizeof(op->source_md5)); /* of the bytes that came */
-        op->has_source_md5 = true;
-    }
     switch (xf_read_want(op, &level)) {
     case XF_PROOF_DONE: xf_small_copied(op, level); break;
     case XF_PROOF_HEAD_DST:
@@ -103,8 +106,11 @@ void xf_small_proved(struct xf_op *op, enum xf_level level)
 
 void xf_small_compare(struct xf_op *op)
 {
+    bool is_full = xf_op_spec(op)->verify == XF_JOB_VERIFY_FULL;
+    bool is_known = is_full ? op->sum.alg == XF_SUM_SHA256 : know_source(op);
+
     op->is_comparing = true;
-    xf_op_go(op, know_source(op) ? XF_SMALL_READ_DST : XF_SMALL_READ_SRC);
+    xf_op_go(op, is_known ? XF_SMALL_READ_DST : XF_SMALL_READ_SRC);
 }
 
 struct xf_s3_req *xf_small_read_src(struct xf_op *op)
@@ -127,10 +133,9 @@ void xf_small_read_src_done(struct xf_op *op, const struct xf_s3_result *res)
         xf_op_go(op, XF_SMALL_GONE);
     } else if (res->err.code != XF_OK) {
         xf_small_fail(op, res);
-    } else if (xf_read_end(op, op->source_md5, &err) != XF_OK) {
+    } else if (xf_read_end(op, &op->sum, &err) != XF_OK) {
         xf_small_retry(op, XF_SMALL_READ_SRC, &err);
     } else {
-        op->has_source_md5 = true;
         xf_op_go(op, XF_SMALL_READ_DST);
     }
 }
@@ -148,7 +153,7 @@ static void compared(struct xf_op *op, bool is_same)
 
 void xf_small_read_dst_done(struct xf_op *op, const struct xf_s3_result *res)
 {
-    unsigned char md5[XF_MD5_LEN];
+    struct xf_sum sum;
     struct xf_err err;
     bool is_moved = res->err.code == XF_E_CHANGED || res->err.code == XF_E_NOT_FOUND;
 
@@ -159,11 +164,11 @@ void xf_small_read_dst_done(struct xf_op *op, const struct xf_s3_result *res)
         xf_small_retry(op, XF_SMALL_RENEW, &err);
     } else if (res->err.code != XF_OK) {
         xf_small_fail(op, res);
-    } else if (xf_read_end(op, md5, &err) != XF_OK) {
+    } else if (xf_read_end(op, &sum, &err) != XF_OK) {
         xf_small_retry(op, XF_SMALL_READ_DST, &err);
     } else if (op->is_comparing) {
-        compared(op, memcmp(md5, op->source_md5, sizeof(md5)) == 0);
-    } else if (memcmp(md5, op->source_md5, sizeof(md5)) == 0) {
+        compared(op, xf_sum_eq(&sum, &op->sum));
+    } else if (xf_sum_eq(&sum, &op->sum)) {
         xf_small_copied(op, XF_LEVEL_FULL);
     } else {
         (void)XF_FAIL(

@@ -1,9 +1,10 @@
 /*
  * engine_read.h - the last word on a copy: what the job's [verify] mode wants beside etags.
  *
- * "size" looks at the destination once more; "full" reads it back and compares MD5s, "checksum"
- * does so only where no etag proves the content. The source is read as well when nothing says what
- * its MD5 is. Only engine*.c include it.
+ * "size" looks at the destination once more. "checksum" compares what both services tell, as
+ * checksums or as etags that are MD5s; where that cannot be compared the destination is read, and
+ * the source as well when nothing says what its bytes sum to. "full" reads both, the source perhaps
+ * only when it was relayed. Only engine*.c include it.
  */
 #ifndef XF_AGENT_ENGINE_READ_H
 #define XF_AGENT_ENGINE_READ_H
@@ -14,21 +15,21 @@
 enum xf_proof {
     XF_PROOF_DONE,
     XF_PROOF_HEAD_DST,
-    XF_PROOF_READ_SRC, /* its MD5 is not known */
+    XF_PROOF_READ_SRC, /* into op->sum, which is not known */
     XF_PROOF_READ_DST
 };
 
 /**
  * level: what is proved so far; raised to what the job's mode counts it for.
  *
- * The op's has_md5 says that `md5` is of the source's bytes; dst_etag is the destination's.
+ * op->sum is of the source's bytes, when it is known; afterwards it is when READ_DST is wanted.
  */
 enum xf_proof xf_read_want(struct xf_op *op, enum xf_level *level);
 
 /** Start to read the whole object of a side, pinned to the etag known of it. */
 struct xf_s3_req *xf_read_start(struct xf_op *op, enum xf_side side);
-/** The read ended well: its MD5; XF_E_TRUNCATED when bytes lack. */
-XF_MUST_CHECK enum xf_code xf_read_end(struct xf_op *op, unsigned char md5[16], struct xf_err *err);
+/** The read ended well: what its bytes sum to; XF_E_TRUNCATED when some lack. */
+XF_MUST_CHECK enum xf_code xf_read_end(struct xf_op *op, struct xf_sum *sum, struct xf_err *err);
 
 /** A small object is proved to this level: end it, or go on with what the mode wants. */
 void xf_small_proved(struct xf_op *op, enum xf_level level);

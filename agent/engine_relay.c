@@ -1,12 +1,17 @@
 /*
  * engine_relay.c - GET on one side, PUT on the other, for one small object.
  *
- * Up to 16 MiB the bytes wait in a buffer of the pool: their number and their MD5 are checked
- * before anything is sent, so a short or damaged body is never stored. Larger ones stream
- * (engine_stream.c) with the MD5 that the source's etag promises.
+ * Up to 16 MiB the bytes wait in a buffer of the pool: their number, and their checksum where the
+ * source tells one, are checked before anything is sent. Larger ones stream (engine_stream.c).
+ *
+ * What is stored is proved by the checksum that the destination repeats (engine_sum.h), or by an
+ * etag that is their MD5. That is computed here only when nothing else proves anything: what a
+ * plain etag of the source promises is sent as Content-MD5, and the destination holds the bytes to
+ * it; one that takes no checksums may not know that header either, so there it is checked first.
  */
 #include "agent/engine_int.h"
 #include "agent/engine_read.h"
+#include "agent/engine_sum.h"
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
@@ -32,13 +37,25 @@ static enum xf_http_flow on_data(void *arg, const char *data, size_t len)
 
     if (op->got <= op->buf.size && len <= op->buf.size - op->got) {
         memcpy(op->buf.ptr + op->got, data, len);
+        xf_summing_add(&op->summing, data, len);
     }
     op->got += len; /* more than there is room for: the check sees it */
     return XF_HTTP_GO;
 }
 
+/* A whole object's answer says by what its checksum is. */
+static enum xf_http_flow on_head(void *arg, const struct xf_s3_result *head)
+{
+    struct xf_op *op = arg;
+
+    op->src_sum = head->sum;
+    xf_summing_begin(&op->summing, xf_sums_alg(op));
+    return XF_HTTP_GO;
+}
+
 struct xf_s3_req *xf_relay_get_range(struct xf_op *op, uint64_t offset, uint64_t len)
 {
+    bool is_whole = len == 0;
     const struct xf_s3_get_opts o = {
         .bucket = xf_op_bucket(op, XF_SRC),
         .key = op->obj->key,
@@ -47,8 +64,12 @@ struct xf_s3_req *xf_relay_get_range(struct xf_op *op, uint64_t offset, uint64_t
         .object_size = op->size,
         .offset = offset,
         .len = len,
-        .sink = {.on_data = on_data, .arg = op},
+        .want_sum = is_whole && xf_sums_ask(op, XF_SUMS_READ_SRC),
+        .sink = {.on_head = is_whole ? on_head : NULL, .on_data = on_data, .arg = op},
     };
+    if (!is_whole) {
+        xf_summing_begin(&op->summing, op->run->w->sum);
+    }
     op->got = 0;
     return xf_s3_get(xf_op_s3(op, XF_SRC), &o, xf_op_reply, op);
 }
@@ -58,22 +79,51 @@ struct xf_s3_req *xf_relay_get(struct xf_op *op)
     return xf_relay_get_range(op, 0, 0);
 }
 
-enum xf_code xf_relay_check(struct xf_op *op, uint64_t want, bool whole, struct xf_err *err)
+/* The MD5 of the bytes, from them or from the etag, as far as the proof needs it. */
+static enum xf_code find_md5(struct xf_op *op, uint64_t size, bool whole, struct xf_err *err)
 {
     const struct xf_verify_etag source = {xf_str_c(op->etag), op->src_is_opaque};
+    const char *bytes = op->buf.ptr != NULL ? op->buf.ptr : "";
+    bool is_promised =
+        whole && !op->src_is_opaque && xf_verify_plain_md5(xf_str_c(op->etag), op->md5);
 
-    if (op->got != want) {
-        return XF_FAIL(
-            err, XF_E_TRUNCATED, "got %ju of %ju bytes", (uintmax_t)op->got, (uintmax_t)want);
+    op->has_md5 = is_promised;
+    if (xf_verify_sums(&op->src_sum, &op->sum) == XF_VERIFY_SAME ||
+        (op->sum.alg != XF_SUM_NONE && xf_sums_may(op, XF_SUMS_WRITE))) {
+        return XF_OK;
     }
-    xf_md5(op->buf.ptr != NULL ? op->buf.ptr : "", (size_t)want, op->md5);
+    xf_md5(bytes, (size_t)size, op->md5);
     op->has_md5 = true;
-    op->through += want;
     if (whole && xf_verify_md5(op->md5, source) == XF_VERIFY_DIFFERENT) {
         return XF_FAIL(
             err, XF_E_CHECKSUM, "the bytes that came do not match the etag '%s'", op->etag);
     }
     return XF_OK;
+}
+
+enum xf_code xf_relay_check(struct xf_op *op, uint64_t want, bool whole, struct xf_err *err)
+{
+    if (op->got != want) {
+        return XF_FAIL(
+            err, XF_E_TRUNCATED, "got %ju of %ju bytes", (uintmax_t)op->got, (uintmax_t)want);
+    }
+    xf_summing_end(&op->summing, &op->sum);
+    op->through += want;
+    if (whole && xf_verify_sums(&op->src_sum, &op->sum) == XF_VERIFY_DIFFERENT) {
+        return XF_FAIL(err,
+                       XF_E_CHECKSUM,
+                       "the bytes that came do not match the source's %s",
+                       xf_sum_name(op->sum.alg));
+    }
+    return find_md5(op, want, whole, err);
+}
+
+void xf_relay_need_md5(struct xf_op *op, uint64_t size)
+{
+    if (!op->has_md5 && size <= op->buf.size) {
+        xf_md5(op->buf.ptr != NULL ? op->buf.ptr : "", (size_t)size, op->md5);
+        op->has_md5 = true;
+    }
 }
 
 /* What both halves of a relay share; for codes that are not a success. */
@@ -207,21 +257,31 @@ void xf_relay_put_opts(const struct xf_op *op, struct xf_s3_put_opts *o)
     };
 }
 
+struct xf_s3_body xf_relay_body(struct xf_op *op, uint64_t size)
+{
+    struct xf_s3_body body = {.bytes = xf_str_n(op->buf.ptr, (size_t)size)};
+
+    body.sum = xf_sums_send(op, &op->sum);
+    if (body.sum == NULL) {
+        xf_relay_need_md5(op, size);
+    }
+    body.md5 = op->has_md5 ? op->md5 : NULL;
+    body.sha256 = op->sum.alg == XF_SUM_SHA256 ? op->sum.raw : NULL;
+    return body;
+}
+
 struct xf_s3_req *xf_relay_put(struct xf_op *op)
 {
     struct xf_s3_put_opts o;
 
     xf_relay_put_opts(op, &o);
-    o.body.bytes = xf_str_n(op->buf.ptr, (size_t)op->size);
-    o.body.md5 = op->md5;
+    o.body = xf_relay_body(op, op->size);
     return xf_s3_put(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
 }
 
 struct xf_s3_req *xf_relay_stream(struct xf_op *op)
 {
-    op->has_md5 = !op->src_is_opaque && xf_verify_plain_md5(xf_str_c(op->etag), op->md5);
-    return xf_stream_start(
-        &(struct xf_stream_opts){.op = op, .len = op->size, .has_md5 = op->has_md5});
+    return xf_stream_start(&(struct xf_stream_opts){.op = op, .len = op->size});
 }
 
 /*
@@ -255,15 +315,42 @@ void xf_relay_put_src_done(struct xf_op *op, const struct xf_s3_result *res)
     }
 }
 
+/* How well the answer to a PUT proves the bytes; XF_LEVEL_NONE: not at all yet. */
+static enum xf_level put_level(struct xf_op *op, const struct xf_s3_result *res)
+{
+    const struct xf_verify_etag got = {res->etag, res->etag_is_opaque};
+    enum xf_verify by_sum = xf_sums_echo(op, res);
+    enum xf_verify by_md5 = XF_VERIFY_UNKNOWN;
+
+    if (by_sum == XF_VERIFY_DIFFERENT) {
+        return XF_LEVEL_NONE;
+    }
+    if (by_sum == XF_VERIFY_UNKNOWN) {
+        xf_relay_need_md5(op, op->size);
+    }
+    if (op->has_md5) {
+        by_md5 = xf_verify_md5(op->md5, got);
+    }
+    if (by_md5 == XF_VERIFY_SAME) {
+        return XF_LEVEL_ETAG;
+    }
+    return by_sum == XF_VERIFY_SAME && by_md5 == XF_VERIFY_UNKNOWN ? XF_LEVEL_CHECKSUM
+                                                                   : XF_LEVEL_NONE;
+}
+
 void xf_relay_put_done(struct xf_op *op, const struct xf_s3_result *res)
 {
-    const struct xf_verify_etag got = {res->etag, false};
-
     if (res->err.code == XF_OK) {
         op->has_stored = true;
         xf_op_keep_etag(op->dst_etag, res->etag);
-        if (xf_verify_md5(op->md5, got) == XF_VERIFY_SAME) {
-            stored(op, XF_LEVEL_ETAG);
+        op->dst_is_opaque = res->etag_is_opaque;
+        enum xf_level level = put_level(op, res);
+        if (level != XF_LEVEL_NONE) {
+            stored(op, level);
+        } else if (op->state == XF_SMALL_STREAM && !op->has_md5) {
+            struct xf_err err;
+            (void)xf_sums_unsaid(op, op->size, &err); /* it is told by its code */
+            xf_small_retry(op, XF_SMALL_STREAM, &err);
         } else {
             xf_op_go(op, XF_SMALL_PUT_DST);
         }
@@ -272,31 +359,47 @@ void xf_relay_put_done(struct xf_op *op, const struct xf_s3_result *res)
     } else if (xf_op_may_drop_tags(op, res->err.code)) {
         xf_op_drop_tags(op);
         xf_relay_after_attrs(op, op->after_tags);
+    } else if (res->err.code == XF_E_CHECKSUM && op->state == XF_SMALL_PUT) {
+        xf_small_retry(op, XF_SMALL_GET, &res->err); /* the read may have been the bad one */
     } else {
         relay_failed(op, res);
     }
 }
 
+/* What a HEAD of the destination says of the bytes that were sent. */
+static enum xf_level head_level(struct xf_op *op, const struct xf_s3_result *res)
+{
+    const struct xf_verify_etag got = {res->etag, xf_verify_is_opaque(res->attrs)};
+    enum xf_verify by_sum = xf_verify_sums(&op->sum, &res->sum);
+    enum xf_verify by_md5 = op->has_md5 ? xf_verify_md5(op->md5, got) : XF_VERIFY_UNKNOWN;
+
+    if (res->size != op->size || by_sum == XF_VERIFY_DIFFERENT || by_md5 == XF_VERIFY_DIFFERENT) {
+        return XF_LEVEL_NONE;
+    }
+    op->dst_sum = res->sum;
+    if (by_md5 == XF_VERIFY_SAME) {
+        return XF_LEVEL_ETAG;
+    }
+    /* An MD5 that was sent was checked when it came. */
+    return by_sum == XF_VERIFY_SAME || op->has_md5 ? XF_LEVEL_CHECKSUM : XF_LEVEL_SIZE;
+}
+
 void xf_relay_put_dst_done(struct xf_op *op, const struct xf_s3_result *res)
 {
     struct xf_err err;
-    enum xf_verify verdict = XF_VERIFY_UNKNOWN;
+    enum xf_level level = XF_LEVEL_NONE;
 
     if (res->err.code == XF_OK) {
-        const struct xf_verify_etag got = {res->etag, xf_verify_is_opaque(res->attrs)};
-        verdict = xf_verify_md5(op->md5, got);
+        level = head_level(op, res);
     } else if (res->err.code != XF_E_NOT_FOUND) {
         xf_small_fail(op, res);
         return;
     }
-    if (res->err.code == XF_OK && res->size == op->size && verdict != XF_VERIFY_DIFFERENT) {
+    if (level != XF_LEVEL_NONE) {
         xf_op_keep_etag(op->dst_etag, res->etag);
         op->dst_is_opaque = xf_verify_is_opaque(res->attrs);
         op->has_looked = true;
-        stored(op,
-               verdict == XF_VERIFY_SAME ? XF_LEVEL_ETAG
-               : op->has_md5             ? XF_LEVEL_CHECKSUM
-                                         : XF_LEVEL_SIZE);
+        stored(op, level);
         return;
     }
     (void)XF_FAIL(&err,

@@ -5,13 +5,17 @@
  *
  * Invariants:
  * 1. The last byte is handed to the PUT only after the GET ended well with the right number of
- *    bytes (and, when it was promised, the right MD5): a short or damaged source never becomes an
- *    object.
+ *    bytes (and the right checksum or MD5, where one was promised and is computed here): a short or
+ *    damaged source never becomes an object.
  * 2. The op's reply comes once, when both requests have ended: with the first failure, else with
  *    the PUT's answer.
+ *
+ * A whole object has promises: its etag's MD5 is sent as Content-MD5, its checksum as
+ * x-amz-checksum-*. A part has none; it is summed as its upload is. An MD5 is computed only where
+ * nothing else can prove what is stored.
  */
 #include "agent/engine_int.h"
-#include "common/base/hash.h"
+#include "agent/engine_sum.h"
 
 struct xf_stream {
     struct xf_op *op;
@@ -22,9 +26,9 @@ struct xf_stream {
     uint64_t want;
     uint64_t came;
     uint64_t went;
-    struct xf_hash *hash;
-    unsigned char promised[XF_MD5_LEN];
-    bool has_promise;
+    struct xf_summing sum;
+    struct xf_summing md5;
+    struct xf_sum promised; /* by the source; sent as the bytes' own */
     struct xf_s3_req *get;
     struct xf_s3_req *put;
     bool get_ok;
@@ -44,7 +48,8 @@ void xf_stream_free(struct xf_stream *s)
         return;
     }
     XF_ASSERT(s->get == NULL && s->put == NULL);
-    xf_hash_free(s->hash);
+    xf_summing_fini(&s->sum);
+    xf_summing_fini(&s->md5);
     xf_xfree(s);
 }
 
@@ -105,7 +110,8 @@ static enum xf_http_flow on_data(void *arg, const char *data, size_t len)
     memcpy(s->ring, data + first, len - first);
     s->len += len;
     s->came += len;
-    xf_hash_update(s->hash, data, len);
+    xf_summing_add(&s->sum, data, len);
+    xf_summing_add(&s->md5, data, len);
     if (s->put_paused && s->put != NULL) {
         s->put_paused = false;
         xf_s3_resume(s->put);
@@ -142,6 +148,31 @@ static enum xf_http_flow on_pull(void *arg, char *buf, size_t cap, size_t *n)
     return XF_HTTP_GO;
 }
 
+/* All bytes came: what they sum to, beside what was promised. */
+static enum xf_code end_sums(struct xf_stream *s, struct xf_err *err)
+{
+    struct xf_op *op = s->op;
+    struct xf_sum md5;
+
+    xf_summing_end(&s->sum, &op->sum);
+    if (xf_verify_sums(&s->promised, &op->sum) == XF_VERIFY_DIFFERENT) {
+        return XF_FAIL(err,
+                       XF_E_CHECKSUM,
+                       "the bytes that came do not match the source's %s",
+                       xf_sum_name(op->sum.alg));
+    }
+    if (s->md5.alg == XF_SUM_NONE) {
+        return XF_OK;
+    }
+    xf_summing_end(&s->md5, &md5);
+    if (op->has_md5 && memcmp(md5.raw, op->md5, sizeof(op->md5)) != 0) {
+        return XF_FAIL(err, XF_E_CHECKSUM, "the bytes that came do not match the source's etag");
+    }
+    memcpy(op->md5, md5.raw, sizeof(op->md5));
+    op->has_md5 = true;
+    return XF_OK;
+}
+
 static void on_get(void *arg, const struct xf_s3_result *res)
 {
     struct xf_stream *s = arg;
@@ -150,7 +181,6 @@ static void on_get(void *arg, const struct xf_s3_result *res)
     s->get = NULL;
     s->source_failed = !s->has_failed && !s->put_ended;
     xf_op_give(s->op, XF_SRC, xf_op_how(res), res->retry_after_ms);
-    xf_hash_final(s->hash, s->op->md5);
     if (res->err.code != XF_OK) {
         if (res->err.code != XF_E_CANCELLED || s->is_cancelled) {
             fail(s, res);
@@ -159,8 +189,7 @@ static void on_get(void *arg, const struct xf_s3_result *res)
         (void)XF_FAIL(
             &err, XF_E_TRUNCATED, "got %ju of %ju bytes", (uintmax_t)s->came, (uintmax_t)s->want);
         fail_err(s, &err);
-    } else if (s->has_promise && memcmp(s->promised, s->op->md5, XF_MD5_LEN) != 0) {
-        (void)XF_FAIL(&err, XF_E_CHECKSUM, "the bytes that came do not match the source's etag");
+    } else if (end_sums(s, &err) != XF_OK) {
         fail_err(s, &err);
     } else {
         s->get_ok = true;
@@ -214,7 +243,8 @@ static struct xf_s3_req *start_put(struct xf_stream *s, const struct xf_stream_o
         .size = o->len,
         .pull = on_pull,
         .arg = s,
-        .md5 = o->has_md5 ? s->promised : NULL,
+        .md5 = op->has_md5 ? op->md5 : NULL,
+        .sum = xf_sums_send(op, &s->promised),
     };
     if (o->is_part) {
         const struct xf_s3_part_opts part = {
@@ -230,6 +260,27 @@ static struct xf_s3_req *start_put(struct xf_stream *s, const struct xf_stream_o
     xf_relay_put_opts(op, &put);
     put.body = body;
     return xf_s3_put(xf_op_s3(op, XF_DST), &put, on_put, s);
+}
+
+/* What is promised, and what has to be computed on the way. */
+static void begin_sums(struct xf_stream *s, bool is_part)
+{
+    struct xf_op *op = s->op;
+    bool may_send = xf_sums_may(op, XF_SUMS_WRITE);
+    bool is_unsaid = xf_work_job_knows(op->run->ej->job, XF_FACT_SUM_UNSAID);
+    enum xf_sum_alg alg = is_part ? op->run->w->sum : xf_sums_alg(op);
+    bool is_told = alg != XF_SUM_NONE && !is_unsaid; /* will the answer prove it? */
+
+    op->has_md5 =
+        !is_part && !op->src_is_opaque && xf_verify_plain_md5(xf_str_c(op->etag), op->md5);
+    if (!is_part) {
+        if (op->src_sum.alg == alg && !op->src_sum.is_composite) {
+            s->promised = op->src_sum;
+        }
+        is_told = may_send && !is_unsaid && (op->has_md5 || s->promised.alg != XF_SUM_NONE);
+    }
+    xf_summing_begin(&s->sum, alg);
+    xf_summing_begin(&s->md5, is_told ? XF_SUM_NONE : XF_SUM_MD5);
 }
 
 struct xf_s3_req *xf_stream_start(const struct xf_stream_opts *o)
@@ -250,10 +301,8 @@ struct xf_s3_req *xf_stream_start(const struct xf_stream_opts *o)
     s->ring = op->buf.ptr;
     s->cap = XF_STREAM_RING;
     s->want = o->len;
-    s->hash = xf_hash_new(XF_HASH_MD5);
-    s->has_promise = o->has_md5;
-    memcpy(s->promised, op->md5, XF_MD5_LEN);
     op->stream = s;
+    begin_sums(s, o->is_part);
     s->put = start_put(s, o);
     s->get = xf_s3_get(xf_op_s3(op, XF_SRC), &get, on_get, s);
     return s->put;

@@ -1,6 +1,5 @@
 /*
  * engine_types.h - inside the engine: runs, operations, step tables; engine_int.h works on them.
- *
  * A run is a work being done. An op is one thing of it that has a life of its own: an object, a
  * part, a step of an upload, the look over the destination. An op's life is a table of steps; a
  * step is one request (or a streamed pair), with the function that starts it, the one that takes
@@ -16,6 +15,7 @@
 #include "agent/verify.h"
 #include "common/base/fsm.h"
 #include "common/s3/client.h"
+#include "common/s3/sum.h"
 
 #include <stdatomic.h>
 
@@ -29,10 +29,11 @@ enum xf_step_flags {
     XF_STEP_WRITE = 1,      /* not started after the fence */
     XF_STEP_BOTH = 2,       /* needs a permit of either side */
     XF_STEP_OWN_RETRY = 4,  /* `done` sees errors of class RETRY too */
+    XF_STEP_IS_SCAN = 8,    /* tells nothing about an object: failing it fails nothing */
     XF_STEP_COPY = 16,      /* CopyObject: pointless once the service is known not to do it */
     XF_STEP_PART_COPY = 32, /* UploadPartCopy: likewise */
     XF_STEP_BULK = 64,      /* bytes of the object come through here: the job's bandwidth */
-    XF_STEP_IS_SCAN = 8     /* tells nothing about an object: failing it fails nothing */
+    XF_STEP_BUFFERED = 128  /* sends what an earlier step read: `done` sees XF_E_CHECKSUM */
 };
 
 struct xf_step {
@@ -121,15 +122,17 @@ struct xf_op {
     int64_t mtime_ms;
     char dst_etag[XF_WORK_ETAG_MAX];
     uint64_t dst_size;
-    unsigned char md5[16]; /* of the bytes that went through */
+    unsigned char md5[16];
     struct xf_s3_attrs *attrs;
     struct xf_buf tags;
     uint64_t through;
     uint64_t got; /* bytes of the present GET */
     unsigned after_tags;
-    struct xf_hash *hash; /* of the present read-back; NULL: none yet */
-    unsigned char source_md5[16];
-    bool has_source_md5;
+    struct xf_summing summing; /* of the present GET */
+    struct xf_sum sum;         /* of the source's bytes, when they went through or were read */
+    struct xf_sum src_sum;     /* the source's checksum, as the service says */
+    struct xf_sum dst_sum;     /* the destination's, likewise */
+    unsigned asked_sums, refused_sums, doubted_sums; /* of enum xf_sums: engine_sum.c */
     bool has_stored;      /* a write of this op was answered with success */
     enum xf_level level;  /* of the proof that what was put is stored */
     bool has_looked;      /* a HEAD found the destination as it should be */
@@ -139,8 +142,8 @@ struct xf_op {
     bool as_expected;     /* an upload's etag is the one that follows from its parts */
     uint32_t tries;       /* spent beyond the first */
     uint32_t replans;
-    uint32_t flags; /* of enum xf_result_flag */
-    bool has_md5;
+    uint32_t flags;     /* of enum xf_result_flag */
+    bool has_md5;       /* md5 is of the source's bytes: computed, or what the etag promises */
     bool maybe_done;    /* a write of this op may have been done without an answer */
     bool copy_unknown;  /* a copy gave an answer that proves nothing */
     bool src_is_opaque; /* etags of that side are no MD5s */

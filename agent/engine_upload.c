@@ -1,6 +1,7 @@
 /* engine_upload.c - what the steps of an upload share: ends, retries, finding lost uploads. */
 #include "agent/engine_upload.h"
 
+#include "agent/engine_sum.h"
 #include "common/base/log.h"
 #include "common/job/spec.h"
 #include "common/s3/plan.h"
@@ -104,6 +105,7 @@ struct xf_s3_req *xf_upload_head_source(struct xf_op *op)
         .bucket = xf_op_bucket(op, XF_SRC),
         .key = op->obj->key,
         .version_id = op->obj->version_id,
+        .want_sum = xf_sums_ask(op, XF_SUMS_READ_SRC),
     };
     return xf_s3_head(xf_op_s3(op, XF_SRC), &o, xf_op_reply, op);
 }
@@ -113,6 +115,7 @@ struct xf_s3_req *xf_upload_head_dest(struct xf_op *op)
     const struct xf_s3_head_opts o = {
         .bucket = xf_op_bucket(op, XF_DST),
         .key = xf_op_dst_key(op),
+        .want_sum = xf_sums_ask(op, XF_SUMS_READ_DST),
     };
     return xf_s3_head(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
 }

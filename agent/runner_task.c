@@ -124,6 +124,7 @@ static void take_parts(struct xf_work *w, const struct xf_msg_task *m)
         parts[i].etag = xf_arena_dup(&w->arena, from->etag);
         parts[i].size = from->size;
         parts[i].through = from->through;
+        (void)xf_sum_load(w->sum, from->sum, &parts[i].sum); /* else the close sees that it lacks */
         parts[i].has_md5 = from->md5.len == sizeof(parts[i].md5);
         if (parts[i].has_md5) {
             memcpy(parts[i].md5, from->md5.ptr, sizeof(parts[i].md5));
@@ -145,6 +146,9 @@ static enum xf_code take_work(struct xf_work *w, const struct xf_msg_task *m, st
     w->n_parts = m->total_parts;
     w->first_part = m->first_part;
     w->last_part = m->last_part;
+    w->sum = m->sum < XF_SUM_ALG_N && xf_sum_is_crc((enum xf_sum_alg)m->sum)
+                 ? (enum xf_sum_alg)m->sum
+                 : XF_SUM_NONE; /* one that only a newer xfer knows */
     w->intent_ms = xf_clock_wall_ms(xf_clock_real()) - m->intent_age_ms;
     take_parts(w, m);
     return XF_OK;
@@ -463,6 +467,7 @@ static void fill_parts(struct xf_rtask *t, struct xf_msg_item *item, struct xf_a
             .size = p->size,
             .md5 = p->has_md5 ? xf_str_n(p->md5, sizeof(p->md5)) : XF_STR_EMPTY,
             .through = p->through,
+            .sum = xf_str_n((const char *)p->sum.raw, xf_sum_len(p->sum.alg)),
         };
     }
 }
@@ -483,6 +488,7 @@ static void fill_last(struct xf_rtask *t, struct xf_msg_item *item)
     case XF_ITEM_OPENED:
         item->upload_id = t->opened.upload_id;
         item->part_size = t->opened.part_size;
+        item->sum = (uint32_t)t->opened.sum;
         item->size = t->opened.is_changed ? t->opened.size : 0;
         item->etag = t->opened.is_changed ? t->opened.etag : XF_STR_EMPTY;
         break;

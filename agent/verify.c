@@ -5,6 +5,7 @@
 #include "common/base/mem.h"
 #include "common/s3/attrs.h"
 #include "common/s3/plan.h"
+#include "common/s3/sum.h"
 
 #include <stdio.h>
 
@@ -51,6 +52,14 @@ enum xf_verify xf_verify_md5(const unsigned char *md5, struct xf_verify_etag got
         return XF_VERIFY_SAME;
     }
     return got.is_opaque ? XF_VERIFY_UNKNOWN : XF_VERIFY_DIFFERENT;
+}
+
+enum xf_verify xf_verify_sums(const struct xf_sum *a, const struct xf_sum *b)
+{
+    if (!xf_sum_is_comparable(a, b)) {
+        return XF_VERIFY_UNKNOWN;
+    }
+    return xf_sum_eq(a, b) ? XF_VERIFY_SAME : XF_VERIFY_DIFFERENT;
 }
 
 bool xf_verify_is_opaque(const struct xf_s3_attrs *attrs)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct xf_s3_attrs;
+struct xf_sum;
 
 enum xf_verify {
     XF_VERIFY_SAME,
@@ -35,6 +36,9 @@ enum xf_verify xf_verify_etags(struct xf_verify_etag a, struct xf_verify_etag b)
 
 /** The etag that a server gave for bytes with this MD5 (16 bytes). */
 enum xf_verify xf_verify_md5(const unsigned char *md5, struct xf_verify_etag got);
+
+/** The checksum that a service tells, beside another of the same bytes. */
+enum xf_verify xf_verify_sums(const struct xf_sum *a, const struct xf_sum *b);
 
 /** Is an etag of an object with these attributes (NULL: not known) no MD5 for sure? */
 bool xf_verify_is_opaque(const struct xf_s3_attrs *attrs);

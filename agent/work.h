@@ -11,6 +11,7 @@
 #include "common/base/err.h"
 #include "common/base/list.h"
 #include "common/base/mem.h"
+#include "common/s3/sum.h"
 #include "proto/limits.h"
 #include "proto/manifest.h"
 #include "proto/result.h"
@@ -29,9 +30,13 @@ enum xf_work_fact {
     XF_FACT_NO_PART_COPY = 1 << 1, /* nor does UploadPartCopy */
     XF_FACT_COPY_WORKED = 1 << 2,
     XF_FACT_TAGS_DENIED = 1 << 3,
-    XF_FACT_KEY_FALLBACK = 1 << 4, /* a copy source was not found although the object is there */
-    XF_FACT_WEBSITE = 1 << 5,      /* a source bucket may have objects with a redirect */
-    XF_FACT_UPLOAD_UNSURE = 1 << 6 /* an open upload could not be looked into */
+    XF_FACT_KEY_FALLBACK = 1 << 4,  /* a copy source was not found although the object is there */
+    XF_FACT_WEBSITE = 1 << 5,       /* a source bucket may have objects with a redirect */
+    XF_FACT_UPLOAD_UNSURE = 1 << 6, /* an open upload could not be looked into */
+    XF_FACT_NO_SUM_SRC = 1 << 7,    /* the source is not to be asked for checksums */
+    XF_FACT_NO_SUM_DST = 1 << 8,    /* nor the destination */
+    XF_FACT_NO_SUM_WRITE = 1 << 9,  /* the destination does not take them, or does not say so */
+    XF_FACT_SUM_UNSAID = 1 << 10    /* it sums what comes without a checksum, but does not say so */
 };
 
 struct xf_work_job {
@@ -71,6 +76,7 @@ struct xf_work_part {
     uint64_t size;
     bool has_md5;
     unsigned char md5[16]; /* of the bytes, when they went through an agent */
+    struct xf_sum sum;     /* likewise, by the upload's algorithm: the service has the same */
     uint64_t through;      /* bytes that did */
 };
 
@@ -90,7 +96,8 @@ struct xf_work {
     uint32_t n_parts;
     uint32_t first_part; /* parts: both included */
     uint32_t last_part;
-    int64_t intent_ms;                /* by this host's wall clock */
+    enum xf_sum_alg sum; /* a CRC, by which the service sums the whole object; or NONE */
+    int64_t intent_ms;   /* by this host's wall clock */
     const struct xf_work_part *parts; /* finished ones */
     uint32_t n_done_parts;
     struct xf_arena arena; /* of the strings above */
@@ -127,6 +134,7 @@ struct xf_work_opened {
     struct xf_str etag; /* of the source now */
     uint64_t size;
     uint32_t flags; /* of enum xf_result_flag */
+    enum xf_sum_alg sum;
 };
 
 #endif

@@ -16,14 +16,12 @@
 #include "common/base/log.h"
 #include "coordinator/jobtab.h"
 #include "coordinator/metrics.h"
+#include "coordinator/part_sums.h"
 #include "coordinator/roster.h"
 
 enum {
     ANSWER_MS = 1000,  /* a heartbeat's answer waits for commits at most so long */
     ENDED_MAX = 20000, /* tasks that ended and are remembered */
-    HAS_MD5 = 1,
-    HAS_CRC = 2,
-    SIZE_LEN = 8,
     UNFIT_DELAY_MS = 1000,
     FAILED_DELAY_MS = 2000,
     STEP_ATTEMPTS_MAX = 10 /* leases of one step of an upload */
@@ -98,52 +96,6 @@ static uint32_t kind_of(struct xf_coordinator *c, uint64_t task, uint32_t attemp
         return lease->kind;
     }
     return e != NULL ? e->kind : 0;
-}
-
-/* ---- parts --------------------------------------------------------------------------------------
- */
-
-/* What the store keeps beside a part's etag: a byte of flags, the size (big endian), then md5 and
- * crc32c. */
-static struct xf_str pack_sums(struct xf_store_op *op, const struct xf_msg_part *p)
-{
-    char sums[1 + SIZE_LEN + XF_MD5_LEN + XF_CRC_LEN];
-    size_t n = 1 + SIZE_LEN;
-
-    sums[0] = 0;
-    for (size_t i = 0; i < SIZE_LEN; i++) {
-        sums[1 + i] = (char)(unsigned char)(p->size >> (8 * (SIZE_LEN - 1 - i)));
-    }
-    if (p->md5.len == XF_MD5_LEN) {
-        sums[0] = (char)(sums[0] | HAS_MD5);
-        memcpy(sums + n, p->md5.ptr, XF_MD5_LEN);
-        n += XF_MD5_LEN;
-    }
-    if (p->crc32c.len == XF_CRC_LEN) {
-        sums[0] = (char)(sums[0] | HAS_CRC);
-        memcpy(sums + n, p->crc32c.ptr, XF_CRC_LEN);
-        n += XF_CRC_LEN;
-    }
-    return xf_store_op_dup(op, xf_str_n(sums, n));
-}
-
-static void unpack_sums(struct xf_str sums, struct xf_msg_part *p)
-{
-    size_t at = 1 + SIZE_LEN;
-
-    if (sums.len < at) {
-        return; /* not ours: the agent finds the part too short */
-    }
-    for (size_t i = 0; i < SIZE_LEN; i++) {
-        p->size = p->size << 8 | (unsigned char)sums.ptr[1 + i];
-    }
-    if ((sums.ptr[0] & HAS_MD5) != 0 && sums.len >= at + XF_MD5_LEN) {
-        p->md5 = xf_str_sub(sums, at, at + XF_MD5_LEN);
-        at += XF_MD5_LEN;
-    }
-    if ((sums.ptr[0] & HAS_CRC) != 0 && sums.len >= at + XF_CRC_LEN) {
-        p->crc32c = xf_str_sub(sums, at, at + XF_CRC_LEN);
-    }
 }
 
 /* ---- the answer ---------------------------------------------------------------------------------
@@ -382,7 +334,7 @@ make_checkpoint(struct beat *b, const struct xf_msg_item *m, struct item *it)
     for (uint32_t i = 0; i < m->n_parts; i++) {
         parts[i] = (struct xf_store_part){.part_no = m->parts[i].part_no,
                                           .etag = xf_store_op_dup(op, m->parts[i].etag),
-                                          .checksum = pack_sums(op, &m->parts[i]),
+                                          .checksum = xf_part_sums_pack(op, &m->parts[i]),
                                           .through_bytes = m->parts[i].through};
     }
     op->in.checkpoint = (struct xf_in_checkpoint){
@@ -428,6 +380,7 @@ static struct xf_store_op *make_opened(struct beat *b, const struct xf_msg_item 
         .size = size,
         .part_size = m->part_size,
         .n_parts = m->part_size > 0 ? (uint32_t)((size + m->part_size - 1) / m->part_size) : 0,
+        .sum = m->sum,
     };
     return op;
 }
@@ -754,13 +707,14 @@ static void fill_upload(struct xf_arena *arena,
     m->last_part = t->last_part;
     m->intent_age_ms = age_ms > 0 ? age_ms : 0;
     m->attrs = u->digest;
+    m->sum = u->sum;
     m->parts = xf_arena_calloc(arena, t->n_parts + 1, sizeof(*m->parts));
     for (size_t i = 0; i < t->n_parts; i++) {
         struct xf_msg_part *p = &m->parts[m->n_parts++];
         p->part_no = t->parts[i].part_no;
         p->etag = t->parts[i].etag;
         p->through = t->parts[i].through_bytes;
-        unpack_sums(t->parts[i].checksum, p);
+        xf_part_sums_unpack(t->parts[i].checksum, p);
     }
 }
 

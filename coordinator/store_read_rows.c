@@ -5,7 +5,7 @@
 #define UPLOAD_COLUMNS                                                                         \
     "SELECT id, job, pass, source_no, key, size, etag, mtime_ms, storage_class, version_id,"   \
     " attempts, state, outcome, upload_id, digest, part_size, n_parts, intent_ms,"             \
-    " (SELECT coalesce(sum(parts_done), 0) FROM task WHERE upload = u.id AND upload > 0)"      \
+    " (SELECT coalesce(sum(parts_done), 0) FROM task WHERE upload = u.id AND upload > 0), sum" \
     " FROM upload u"
 /* clang-format on */
 
@@ -34,7 +34,8 @@ static void read_upload(sqlite3_stmt *st, struct xf_arena *a, struct xf_upload_r
                                 .part_size = xf_sql_u64(st, 15),
                                 .n_parts = xf_sql_u32(st, 16),
                                 .intent_ms = xf_sql_i64(st, 17),
-                                .parts_done = xf_sql_u32(st, 18)};
+                                .parts_done = xf_sql_u32(st, 18),
+                                .sum = xf_sql_u32(st, 19)};
 }
 
 enum xf_code xf_upload_row_load(struct xf_sql *c,

@@ -81,6 +81,7 @@ struct xf_upload_row {
     enum xf_outcome outcome;
     struct xf_str upload_id; /* empty: not known */
     struct xf_str digest;    /* of the source's attributes at the open; the engine's */
+    uint32_t sum;            /* the algorithm of its checksum, likewise; 0: none */
     uint64_t part_size;
     uint32_t n_parts;
     uint32_t parts_done;

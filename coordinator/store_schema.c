@@ -131,11 +131,17 @@ static const char *const migration_2[] = {
     "PRAGMA user_version = 2",
 };
 
+static const char *const migration_3[] = {
+    "ALTER TABLE upload ADD COLUMN sum INTEGER NOT NULL DEFAULT 0",
+    "PRAGMA user_version = 3",
+};
+
 static const struct {
     const char *const *statements;
     size_t n;
 } migrations[] = {{migration_1, XF_ARRAY_LEN(migration_1)},
-                  {migration_2, XF_ARRAY_LEN(migration_2)}};
+                  {migration_2, XF_ARRAY_LEN(migration_2)},
+                  {migration_3, XF_ARRAY_LEN(migration_3)}};
 
 int xf_schema_version(void)
 {

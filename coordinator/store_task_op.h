@@ -98,6 +98,7 @@ struct xf_in_upload_opened {
     uint64_t size;      /* likewise; the layout covers it */
     uint64_t part_size;
     uint32_t n_parts; /* 1 to XF_STORE_PARTS_MAX */
+    uint32_t sum;     /* the algorithm of its checksum, the engine's number; 0: none */
 };
 struct xf_out_upload_opened {
     int64_t job;

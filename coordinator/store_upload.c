@@ -170,16 +170,17 @@ static enum xf_code keep_upload_id(struct xf_work *w,
     return xf_sql_run(&w->sql,
                       err,
                       "UPDATE upload SET upload_id = ?1, digest = ?2, part_size = ?3, n_parts = ?4,"
-                      " size = ?5, etag = CASE WHEN length(?6) > 0 THEN ?6 ELSE etag END"
-                      " WHERE id = ?7",
-                      "bbiiibi",
+                      " size = ?5, etag = CASE WHEN length(?6) > 0 THEN ?6 ELSE etag END,"
+                      " sum = ?8 WHERE id = ?7",
+                      "bbiiibii",
                       in->upload_id,
                       in->digest,
                       (int64_t)in->part_size,
                       (int64_t)in->n_parts,
                       (int64_t)in->size,
                       in->etag,
-                      upload);
+                      upload,
+                      (int64_t)in->sum);
 }
 
 /* The id is not the upload's: somebody has to abort it. */

@@ -30,6 +30,8 @@ enum {
     XF_UPLOAD_ID_MAX = 1024,
     XF_PART_NO_MAX = 10000,
     XF_CRC_LEN = 4,
+    XF_PART_SUM_MAX = 32, /* bytes of a checksum */
+    XF_SUM_KIND_MAX = 255,
     XF_DIGEST_MAX = 64,
     XF_TASKS_MAX = 64,        /* tasks in one lease reply */
     XF_TASK_PARTS_MAX = 1024, /* parts reported in one item */

@@ -18,7 +18,8 @@
     F(u64, size,    3, OPTIONAL, UINT64_MAX,     "bytes") \
     F(bin, md5,     4, OPTIONAL, XF_MD5_LEN,     "of the bytes, when the agent saw them") \
     F(bin, crc32c,  5, OPTIONAL, XF_CRC_LEN,     "of the bytes, big endian, when the agent saw them") \
-    F(u64, through, 6, OPTIONAL, UINT64_MAX,     "bytes that went through the agent for it")
+    F(u64, through, 6, OPTIONAL, UINT64_MAX,     "bytes that went through the agent for it") \
+    F(bin, sum,     7, OPTIONAL, XF_PART_SUM_MAX, "its checksum by the upload's algorithm, as the service confirmed it; big endian")
 
 /* Number 12 was a time of the coordinator's clock; it stays unused. */
 #define XF_MSG_TASK(F, L) \
@@ -36,7 +37,8 @@
     F(bin, attrs,      13, OPTIONAL, XF_DIGEST_MAX,        "uploads: digest of the attributes given at open") \
     L(part, parts,     14, OPTIONAL, XF_PART_NO_MAX,       "parts: finished ones of the range; close: all") \
     F(u32, pass,       15, OPTIONAL, UINT32_MAX,           "number of the job's pass") \
-    F(i64, intent_age_ms, 16, OPTIONAL, INT64_MAX,         "open, abort: how long ago the intent was stored; clocks of two hosts may differ")
+    F(i64, intent_age_ms, 16, OPTIONAL, INT64_MAX,         "open, abort: how long ago the intent was stored; clocks of two hosts may differ") \
+    F(u32, sum,        17, OPTIONAL, XF_SUM_KIND_MAX,      "parts, close: the service sums the object by 1 CRC64NVME, 2 CRC32C, 3 CRC32; 0 it does not say")
 
 #define XF_MSG_ITEM(F, L) \
     F(u64, task,        1, REQUIRED, UINT64_MAX,          "the leased task") \
@@ -55,7 +57,8 @@
     F(bin, attrs,       14, OPTIONAL, XF_DIGEST_MAX,      "opened: digest of the attributes") \
     F(u32, attempts,    15, OPTIONAL, XF_OBJECT_ATTEMPTS_MAX, "uploads: tries spent on the object in this lease") \
     F(u64, size,        16, OPTIONAL, UINT64_MAX,         "opened: of the source as the open saw it; 0: as listed") \
-    F(str, etag,        17, OPTIONAL, XF_ETAG_MAX,        "opened: of the source as the open saw it; empty: as listed")
+    F(str, etag,        17, OPTIONAL, XF_ETAG_MAX,        "opened: of the source as the open saw it; empty: as listed") \
+    F(u32, sum,         18, OPTIONAL, XF_SUM_KIND_MAX,    "opened: as in a task")
 
 #define XF_MSG_ACK(F, L) \
     F(u64, task,    1, REQUIRED, UINT64_MAX,    "of the item") \

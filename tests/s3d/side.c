@@ -53,6 +53,7 @@ static enum xf_code check_names(const struct xf_json *j, bool key_only, struct x
                                       "tags",
                                       "etag",
                                       "last_modified",
+                                      "checksum",
                                       "storage_class",
                                       "redirect"};
     const struct xf_json *value;
@@ -67,6 +68,19 @@ static enum xf_code check_names(const struct xf_json *j, bool key_only, struct x
             return XF_FAIL(err, XF_E_INVAL, "unknown member '%s'", name);
         }
     }
+    return XF_OK;
+}
+
+/* "crc32c", or "crc32c:BASE64" for one that is not true. */
+static enum xf_code parse_sum(struct xf_str text, struct s3d_side_put *p, struct xf_err *err)
+{
+    size_t colon = xf_str_find(text, ':', 0);
+
+    p->sum_alg = s3d_sum_by_name(xf_str_sub(text, 0, colon));
+    if (text.len > 0 && p->sum_alg == S3D_SUM_NONE) {
+        return XF_FAIL(err, XF_E_INVAL, "no such checksum");
+    }
+    p->sum = colon == SIZE_MAX ? XF_STR_EMPTY : copy_in(p, xf_str_sub(text, colon + 1, text.len));
     return XF_OK;
 }
 
@@ -97,6 +111,7 @@ parse(const struct xf_json *j, bool key_only, struct s3d_side_put *p, struct xf_
     if (p->etag.len > 0 && p->etag.len != (size_t)S3D_MD5_LEN * 2) {
         return XF_FAIL(err, XF_E_INVAL, "etag has to be 32 hex digits");
     }
+    XF_TRY(parse_sum(xf_str_c(xf_json_get_c(j, "checksum", "")), p, err));
     const struct xf_json *headers = xf_json_get(j, "headers");
     return headers == NULL ? XF_OK : parse_headers(headers, p, err);
 }
@@ -127,13 +142,33 @@ void s3d_side_put_free(struct s3d_side_put *p)
     }
 }
 
+static void true_sum(const struct s3d_body *b, enum s3d_sum_alg alg, struct xf_buf *b64)
+{
+    struct s3d_sum sum;
+    uint8_t digest[S3D_SUM_MAX];
+    char scratch[16384];
+    const char *p;
+
+    s3d_sum_init(&sum, alg);
+    for (uint64_t at = 0; at < s3d_body_size(b);) {
+        size_t n = s3d_body_peek(b, at, scratch, sizeof(scratch), &p);
+        s3d_sum_update(&sum, p, n);
+        at += n;
+    }
+    size_t len = s3d_sum_final(&sum, digest);
+    xf_buf_put_base64(b64, digest, len);
+}
+
 void s3d_side_put_store(struct s3d_bucket *b, const struct s3d_side_put *p, int64_t now_ms)
 {
     struct s3d_obj o = {0};
     struct s3d_attrs_src src = {.headers = p->headers,
                                 .storage_class = p->storage_class,
                                 .redirect = p->redirect,
-                                .tags = p->tags};
+                                .tags = p->tags,
+                                .sum_alg = p->sum_alg,
+                                .sum = p->sum};
+    XF_AUTO_BUF b64 = {0};
     struct xf_str rest = p->tags;
     struct xf_str tag;
 
@@ -151,6 +186,10 @@ void s3d_side_put_store(struct s3d_bucket *b, const struct s3d_side_put *p, int6
         struct s3d_attrs_src dflt;
         s3d_attrs_get(NULL, &dflt);
         src.headers = dflt.headers;
+    }
+    if (src.sum_alg != S3D_SUM_NONE && src.sum.len == 0) {
+        true_sum(o.u.body, src.sum_alg, &b64);
+        src.sum = xf_buf_view(&b64);
     }
     o.attrs = s3d_attrs_new(&src);
     (void)s3d_bucket_put(b, p->key, &o, NULL, false); /* no condition that could fail */

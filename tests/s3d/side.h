@@ -23,7 +23,9 @@ struct s3d_side_put {
     struct xf_str storage_class;
     struct xf_str redirect;
     struct xf_str tags;
-    struct xf_str etag;      /* without quotes; empty: the true one */
+    struct xf_str etag; /* without quotes; empty: the true one */
+    enum s3d_sum_alg sum_alg;
+    struct xf_str sum;       /* base64; empty: the true one */
     int64_t last_modified_s; /* S3D_UNSET: now */
 };
 

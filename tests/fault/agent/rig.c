@@ -402,6 +402,7 @@ struct xf_work *rig_step(struct rig *rig, enum xf_task_kind kind, const char *ke
         w->upload_id = xf_arena_dup(&w->arena, xf_str_c(rig->upload_id));
         w->part_size = rig->opened.part_size;
         w->n_parts = rig->opened.n_parts;
+        w->sum = rig->opened.sum;
         w->first_part = 1;
         w->last_part = w->n_parts;
     }
