@@ -103,7 +103,6 @@ struct xf_op {
     struct xf_limit_want want;
     enum xf_side want_side;
     struct xf_rate_want rate_want;
-    bool has_rate; /* the bytes of the present step are taken */
     struct xf_list parked;
     struct xf_pool_want pool_want;
     struct xf_pool_buf buf;
@@ -111,8 +110,6 @@ struct xf_op {
     int64_t asked_ms;
     int64_t first_write_ms; /* monotonic; 0: none yet */
     int64_t ours_since_ms;  /* server's clock: what is there since then may be our write; 0: no */
-    bool has_permit[XF_SIDE_N];
-    bool is_cancelled;
 
     /* what it knows */
     const struct xf_object *obj; /* as listed */
@@ -133,20 +130,24 @@ struct xf_op {
     struct xf_sum src_sum;     /* the source's checksum, as the service says */
     struct xf_sum dst_sum;     /* the destination's, likewise */
     unsigned asked_sums, refused_sums, doubted_sums; /* of enum xf_sums: engine_sum.c */
+    uint32_t tries;                                  /* spent beyond the first */
+    uint32_t replans;
+    uint32_t flags; /* of enum xf_result_flag */
+    enum xf_mode mode;
+    enum xf_level level; /* of the proof that what was put is stored */
+    bool has_permit[XF_SIDE_N];
+    bool is_cancelled;
+    bool has_rate;        /* the bytes of the present step are taken */
     bool has_stored;      /* a write of this op was answered with success */
-    enum xf_level level;  /* of the proof that what was put is stored */
     bool has_looked;      /* a HEAD found the destination as it should be */
     bool has_asked_again; /* the source, after Complete */
     bool is_comparing;    /* before a copy, not after it */
     bool is_ours;         /* what is there may have been written by this job */
     bool as_expected;     /* an upload's etag is the one that follows from its parts */
-    uint32_t tries;       /* spent beyond the first */
-    uint32_t replans;
-    uint32_t flags;     /* of enum xf_result_flag */
-    bool has_md5;       /* md5 is of the source's bytes: computed, or what the etag promises */
-    bool maybe_done;    /* a write of this op may have been done without an answer */
-    bool copy_unknown;  /* a copy gave an answer that proves nothing */
-    bool src_is_opaque; /* etags of that side are no MD5s */
+    bool has_md5;         /* md5 is of the source's bytes: computed, or what the etag promises */
+    bool maybe_done;      /* a write of this op may have been done without an answer */
+    bool copy_unknown;    /* a copy gave an answer that proves nothing */
+    bool src_is_opaque;   /* etags of that side are no MD5s */
     bool dst_is_opaque;
     bool no_copy;    /* this one goes by relay */
     bool no_tags;    /* the service does not let us write or read them */
@@ -154,7 +155,6 @@ struct xf_op {
     bool was_denied; /* a server-side copy of it was */
     bool has_tags;   /* were read */
     bool wants_tags; /* a close: the source has some to carry */
-    enum xf_mode mode;
 
     /* parts */
     uint32_t part_no;
