@@ -387,6 +387,7 @@ xf_engine_new(const struct xf_engine_opts *o, struct xf_engine **out, struct xf_
     e->http = o->http;
     e->clock = o->clock != NULL ? o->clock : xf_clock_real();
     e->pool = xf_pool_new(o->pool_bytes);
+    e->pool_bytes = o->pool_bytes;
     xf_rng_init(&e->rng, o->seed);
     e->ev = o->events;
     e->creds = o->creds;

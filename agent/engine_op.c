@@ -1,8 +1,8 @@
 /*
  * engine_op.c - one op: permits, bytes, buffers, tries, its end.
  *
- *   begin -> [parked] -> [bytes] -> permit(s) -> launch -> reply -> done -> next step, or end
- *                ^                                          |
+ *   [turn] -> [buffer] -> begin -> [parked] -> [bytes] -> permit(s) -> launch -> reply -> done ->
+ * next step, or end ^                                          |
  *                +-------- wait (retry, throttled) <--------+
  *
  * Invariants:
@@ -12,6 +12,8 @@
  *    that may end it (xf_op_go, xf_op_go_with_buf, a step's done).
  * 3. A write starts only before the fence, by the clock read at that moment.
  */
+#include "agent/engine_op.h"
+
 #include "agent/engine_int.h"
 #include "agent/engine_sum.h"
 #include "common/base/log.h"
@@ -24,6 +26,7 @@ void xf_op_on_timer(struct xf_timer *t)
 
 static void on_permit(struct xf_limit_want *want);
 static void on_rate(struct xf_rate_want *want);
+static void on_turn(struct xf_bulk_want *want);
 static void on_buf(struct xf_pool_want *want, struct xf_pool_buf buf);
 
 struct xf_op *xf_op_new(struct xf_run *run, const struct xf_step *steps, unsigned n_steps)
@@ -37,6 +40,7 @@ struct xf_op *xf_op_new(struct xf_run *run, const struct xf_step *steps, unsigne
     op->timer = (struct xf_timer){.cb = xf_op_on_timer, .arg = op};
     op->want = (struct xf_limit_want){.go = on_permit, .arg = op};
     op->rate_want = (struct xf_rate_want){.go = on_rate, .arg = op};
+    op->bulk_want = (struct xf_bulk_want){.go = on_turn, .arg = op};
     op->pool_want = (struct xf_pool_want){.ready = on_buf, .arg = op};
     xf_buf_init(&op->dst_key, 0);
     xf_list_push_back(&run->ops, &op->node);
@@ -67,6 +71,11 @@ void xf_op_end(struct xf_op *op)
     }
     xf_pool_forget(e->pool, &op->pool_want);
     xf_pool_put(e->pool, &op->buf);
+    xf_bulk_forget(run->ej->bulk, &op->bulk_want);
+    if (op->has_turn) {
+        op->has_turn = false;
+        xf_bulk_give(run->ej->bulk, op->bulk_want.mem);
+    }
     xf_stream_free(op->stream);
     xf_list_remove(&op->parked);
     xf_list_remove(&op->node);
@@ -280,20 +289,53 @@ static void on_buf(struct xf_pool_want *want, struct xf_pool_buf buf)
     xf_op_begin(op);
 }
 
-void xf_op_go_with_buf(struct xf_op *op, size_t size, unsigned state)
+/* Into op->buf; op->pool_want has the size. */
+static void get_buf(struct xf_op *op)
 {
     struct xf_pool *pool = op->run->e->pool;
+    size_t size = op->pool_want.size;
 
-    move(op, state);
-    if (op->buf.ptr != NULL && op->buf.size < size) {
-        xf_pool_put(pool, &op->buf);
-    }
     if (op->buf.ptr == NULL && size > 0 && !xf_pool_get(pool, size, &op->buf)) {
-        op->pool_want.size = size;
         xf_pool_wait(pool, &op->pool_want);
         return;
     }
     xf_op_begin(op);
+}
+
+static void on_turn(struct xf_bulk_want *want)
+{
+    struct xf_op *op = want->arg;
+
+    op->has_turn = true;
+    get_buf(op);
+}
+
+/* A large body waits for its turn before it takes memory; it has it until the op ends. */
+static bool take_turn(struct xf_op *op, size_t size)
+{
+    struct xf_bulk *bulk = op->run->ej->bulk;
+
+    if (op->has_turn || (op->len != 0 ? op->len : op->size) < XF_BULK_MIN) {
+        return true;
+    }
+    op->bulk_want.mem = size;
+    op->has_turn = xf_bulk_take(bulk, size);
+    if (!op->has_turn) {
+        xf_bulk_wait(bulk, &op->bulk_want);
+    }
+    return op->has_turn;
+}
+
+void xf_op_go_with_buf(struct xf_op *op, size_t size, unsigned state)
+{
+    move(op, state);
+    if (op->buf.ptr != NULL && op->buf.size < size) {
+        xf_pool_put(op->run->e->pool, &op->buf);
+    }
+    op->pool_want.size = size;
+    if (take_turn(op, size)) {
+        get_buf(op);
+    }
 }
 
 /* The coordinator holds the job for an endpoint, and tells of a host's credentials. */

@@ -39,6 +39,9 @@ static enum xf_http_flow on_data(void *arg, const char *data, size_t len)
         memcpy(op->buf.ptr + op->got, data, len);
         xf_summing_add(&op->summing, data, len);
     }
+    if (op->has_turn) {
+        xf_bulk_moved(op->run->ej->bulk, len);
+    }
     op->got += len; /* more than there is room for: the check sees it */
     return XF_HTTP_GO;
 }

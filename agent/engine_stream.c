@@ -110,6 +110,7 @@ static enum xf_http_flow on_data(void *arg, const char *data, size_t len)
     memcpy(s->ring, data + first, len - first);
     s->len += len;
     s->came += len;
+    xf_bulk_moved(s->op->run->ej->bulk, len);
     xf_summing_add(&s->sum, data, len);
     xf_summing_add(&s->md5, data, len);
     if (s->put_paused && s->put != NULL) {

@@ -250,7 +250,10 @@ static void stop_agent(void *arg)
     struct run *r = arg;
 
     if (r->agent_half.thread.started) {
-        (void)fprintf(stderr, "xferctl: finishing what is in flight\n"); /* progress */
+        (void)fprintf(stderr,
+                      "xferctl: finishing what is in flight, at most %lld s; Ctrl-C again stops at "
+                      "once, and what is unfinished is sent again next time\n",
+                      (long long)r->agent_values.drain_ms / 1000); /* progress */
         xf_agent_stop(r->agent);
         half_join(&r->agent_half);
     }
