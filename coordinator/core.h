@@ -64,7 +64,7 @@ struct xf_cjob {
     int64_t no_fit_since_ms;
     bool is_listing_waiting;
     struct xf_buf wait_reason; /* "endpoint_unreachable", ...; empty: none */
-    struct xf_buf unfit_why;   /* what an agent says, while none is fit; empty: none */
+    struct xf_buf unfit_why;   /* why nobody works for it; empty: somebody does, or it wants none */
     struct xf_buf noticed;     /* codes of notices kept, each with a NUL */
     uint64_t failed_by;        /* number of the agent that last reported a failed object */
     int64_t retry_began_ms;    /* of the latest retry pass; 0: none */

@@ -324,14 +324,33 @@ static void act(struct xf_coordinator *c, struct xf_cjob *j)
 /* ---- tick ---------------------------------------------------------------------------------------
  */
 
-/* While nobody can do its work the job tells what an agent says; after a minute that is its reason.
- */
+static void put_no_fit(struct xf_buf *out, const struct xf_roster_count *n, struct xf_str why)
+{
+    xf_buf_reset(out);
+    if (n->up == 0) {
+        xf_buf_put_c(out, "no agent is connected: start an xfer-agent, or look at its log");
+        return;
+    }
+    xf_buf_putf(out, "none of %u agents can work for it", n->up);
+    if (n->draining > 0) {
+        xf_buf_putf(out, " (%u draining: xferctl agents undrain ID)", n->draining);
+    }
+    if (why.len > 0) {
+        xf_buf_put_c(out, ": ");
+        xf_buf_put(out, why);
+    }
+}
+
+/* While nobody can do its work the job tells why; after a minute that is its reason. */
 static void watch_fitness(struct xf_coordinator *c, struct xf_cjob *j)
 {
     int64_t now = xf_loop_mono_ms(c->loop);
     bool wants = j->row.state == XF_JOB_RUNNING && j->row.tasks_ready > 0;
+    XF_AUTO_BUF why;
 
-    if (!wants || xf_roster_has_fit(c, j->row.id)) {
+    xf_buf_init(&why, 2 * XF_ERR_MSG_MAX);
+    const struct xf_roster_count n = xf_roster_count(c, j->row.id, &why);
+    if (!wants || n.fit > 0) {
         if (j->no_fit_since_ms != 0 &&
             xf_str_starts(xf_buf_view(&j->wait_reason), XF_STR_LIT("no_fit_agent"))) {
             xf_buf_reset(&j->wait_reason);
@@ -340,7 +359,7 @@ static void watch_fitness(struct xf_coordinator *c, struct xf_cjob *j)
         xf_buf_reset(&j->unfit_why);
         return;
     }
-    xf_roster_why_unfit(c, j->row.id, &j->unfit_why);
+    put_no_fit(&j->unfit_why, &n, xf_buf_view(&why));
     if (j->no_fit_since_ms == 0) {
         j->no_fit_since_ms = now;
     } else if (now - j->no_fit_since_ms >= NO_FIT_MS && j->wait_reason.len == 0) {

@@ -97,31 +97,38 @@ bool xf_roster_is_fit(struct xf_coordinator *c, const struct xf_cagent *a, int64
     return f == NULL || f->ok || f->until_ms <= xf_loop_mono_ms(c->loop);
 }
 
-bool xf_roster_has_fit(struct xf_coordinator *c, int64_t job)
+/* Why it takes no work of the job; NULL: it may. */
+static const char *why_unfit(const struct xf_cagent *a, int64_t job)
 {
-    XF_LIST_FOREACH (node, &c->agents) {
-        const struct xf_cagent *a = XF_CONTAINER_OF(node, struct xf_cagent, link);
-        const struct xf_cfit *f = xf_roster_fit(a, job);
-        if (a->session != NULL && !a->is_draining && a->unwell == NULL && (f == NULL || f->ok)) {
-            return true;
-        }
+    const struct xf_cfit *f = xf_roster_fit(a, job);
+
+    if (a->unwell != NULL) {
+        return a->unwell;
     }
-    return false;
+    return f != NULL && !f->ok ? f->text : NULL;
 }
 
-void xf_roster_why_unfit(struct xf_coordinator *c, int64_t job, struct xf_buf *out)
+struct xf_roster_count
+xf_roster_count(const struct xf_coordinator *c, int64_t job, struct xf_buf *why)
 {
-    xf_buf_reset(out);
+    struct xf_roster_count n = {0};
+
+    xf_buf_reset(why);
     XF_LIST_FOREACH (node, &c->agents) {
         const struct xf_cagent *a = XF_CONTAINER_OF(node, struct xf_cagent, link);
-        const struct xf_cfit *f = xf_roster_fit(a, job);
-        const char *why = a->unwell != NULL ? a->unwell : f != NULL && !f->ok ? f->text : NULL;
-        if (a->session != NULL && why != NULL) {
-            xf_buf_putf(out, "agent '%s': ", a->id);
-            xf_buf_put_escaped(out, xf_str_c(why));
-            return;
+        const char *text = why_unfit(a, job);
+        if (a->session == NULL) {
+            continue;
+        }
+        n.up++;
+        n.draining += a->is_draining ? 1 : 0;
+        n.fit += text == NULL && !a->is_draining ? 1 : 0;
+        if (text != NULL && why->len == 0) {
+            xf_buf_putf(why, "agent '%s': ", a->id);
+            xf_buf_put_escaped(why, xf_str_c(text));
         }
     }
+    return n;
 }
 
 void xf_roster_forget_job(struct xf_coordinator *c, int64_t job)

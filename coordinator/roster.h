@@ -18,10 +18,16 @@ void xf_roster_fini(struct xf_coordinator *c);
 struct xf_cfit *xf_roster_fit(const struct xf_cagent *a, int64_t job);
 /** May it be given work of the job? */
 bool xf_roster_is_fit(struct xf_coordinator *c, const struct xf_cagent *a, int64_t job);
-/** Is an agent up, not draining, and not known as unfit for the job? */
-bool xf_roster_has_fit(struct xf_coordinator *c, int64_t job);
-/** What the first agent that is not fit for the job says; empty when none says anything. */
-void xf_roster_why_unfit(struct xf_coordinator *c, int64_t job, struct xf_buf *out);
+
+/* Who can work for a job. */
+struct xf_roster_count {
+    uint32_t up; /* connected */
+    uint32_t draining;
+    uint32_t fit; /* up, not draining, and not known as unfit */
+};
+/** why: gets what the first agent that is up and unfit says; empty when none does. */
+struct xf_roster_count
+xf_roster_count(const struct xf_coordinator *c, int64_t job, struct xf_buf *why);
 /** Forget what agents said about a job that ended. */
 void xf_roster_forget_job(struct xf_coordinator *c, int64_t job);
 

@@ -95,6 +95,18 @@ static struct xf_str phase_of(const struct xf_job_row *r)
     return r->phase.len > 0 ? r->phase : XF_STR_LIT("copy");
 }
 
+/* Who can work for it now; nobody for a job that has ended. */
+static struct xf_json *agents_json(const struct xf_job_row *r, const struct xf_status_live *live)
+{
+    struct xf_json *j = xf_json_object();
+    bool is_live = live != NULL && !xf_job_state_is_end(r->state);
+
+    xf_json_set_u64(j, "up", is_live ? live->agents_up : 0);
+    xf_json_set_u64(j, "fit", is_live ? live->agents_fit : 0);
+    set_text(j, "unfit", is_live ? live->unfit : XF_STR_EMPTY);
+    return j;
+}
+
 struct xf_json *xf_status_job(const struct xf_job_row *r, const struct xf_status_live *live)
 {
     struct xf_json *j = xf_json_object();
@@ -125,6 +137,7 @@ struct xf_json *xf_status_job(const struct xf_job_row *r, const struct xf_status
     xf_json_set_time(j, "created_at", r->created_ms);
     xf_json_set_time(j, "started_at", r->started_ms);
     xf_json_set_time(j, "finished_at", r->finished_ms);
+    xf_json_put(j, "agents", agents_json(r, live));
     set_text(
         j, "detail", live != NULL && !xf_job_state_is_end(r->state) ? live->detail : XF_STR_EMPTY);
     return j;

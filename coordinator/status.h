@@ -13,7 +13,10 @@
 /* What memory adds to a stored job. */
 struct xf_status_live {
     struct xf_str reason; /* shown when the row has none; empty: none */
-    struct xf_str detail; /* what an agent says, while none is fit; empty: none */
+    struct xf_str detail; /* why nobody works for it; empty: somebody does, or it wants none */
+    uint32_t agents_up;   /* connected */
+    uint32_t agents_fit;  /* of them, who can work for it */
+    struct xf_str unfit;  /* what one that cannot says; empty: none */
     double objects_s;
     double bytes_s;
     bool listing_failed;

@@ -72,11 +72,17 @@ static void view_read(struct view *v, struct xf_store_op *op)
 static struct xf_json *job_json(struct xf_coordinator *c, const struct xf_job_row *row)
 {
     const struct xf_cjob *j = xf_jobtab_get(c, row->id);
+    XF_AUTO_BUF unfit;
 
+    xf_buf_init(&unfit, 2 * XF_ERR_MSG_MAX);
     if (j == NULL) {
         return xf_status_job(row, NULL);
     }
-    const struct xf_status_live live = xf_jobtab_live(c, j);
+    const struct xf_roster_count n = xf_roster_count(c, row->id, &unfit);
+    struct xf_status_live live = xf_jobtab_live(c, j);
+    live.agents_up = n.up;
+    live.agents_fit = n.fit;
+    live.unfit = xf_buf_view(&unfit);
     return xf_status_job(row, &live);
 }
 

@@ -16,7 +16,8 @@ enum { LOOK_MS = 4500 };
 struct look {
     int64_t at_ms;
     const char *state;
-    const char *reason; /* NULL: none */
+    const char *reason; /* a word; NULL: none */
+    const char *detail; /* NULL: none */
     bool is_listed;
     uint64_t keys;
     uint64_t pending;
@@ -29,6 +30,8 @@ struct look {
     uint64_t limit_bytes_s;
     double bytes_s;
     uint64_t agents_up;
+    uint64_t agents_fit;       /* for this job */
+    const char *unfit;         /* what one that is not says; NULL: none */
     uint64_t agents_in_flight; /* requests, of all jobs */
 };
 
@@ -61,7 +64,11 @@ static void take_job(const struct xf_json *j, struct look *l)
 {
     l->at_ms = xf_clock_mono_ms(xf_clock_real());
     l->state = xf_json_get_c(j, "state", "");
-    l->reason = xf_json_get_c(j, "detail", xf_json_get_c(j, "reason", NULL));
+    l->reason = xf_json_get_c(j, "reason", NULL);
+    l->detail = xf_json_get_c(j, "detail", NULL);
+    l->agents_up = of(j, "agents", "up");
+    l->agents_fit = of(j, "agents", "fit");
+    l->unfit = xf_json_get_c(xf_json_get(j, "agents"), "unfit", NULL);
     l->is_listed = xf_json_get_bool(xf_json_get(j, "listing"), "complete", false);
     l->keys = of(j, "listing", "keys");
     l->pending = of(j, "objects", "pending");
@@ -79,12 +86,10 @@ static void take_agents(const struct xf_json *j, struct look *l)
 {
     const struct xf_json *agents = xf_json_get(j, "agents");
 
-    l->agents_up = 0;
     l->agents_in_flight = 0;
     for (size_t i = 0; i < xf_json_len(agents); i++) {
         const struct xf_json *a = xf_json_at(agents, i);
-        if (strcmp(xf_json_get_c(a, "state", ""), "up") == 0) {
-            l->agents_up++;
+        if (strcmp(xf_json_get_c(a, "state", ""), "lost") != 0) {
             l->agents_in_flight += xf_json_get_u64(a, "in_flight", 0);
         }
     }
@@ -103,19 +108,25 @@ static struct finding find_stop(const struct look *l)
     if (!is_state(l, "running") && !is_state(l, "queued")) {
         return (struct finding){"ended", "the job has ended", "xferctl show tells how"};
     }
-    if (l->reason != NULL) {
-        return (struct finding){"reason", l->reason, "it goes on by itself when that is over"};
-    }
     if (l->agents_up == 0) {
         return (struct finding){
-            "no_agent", "no agent is up", "start an xfer-agent; xferctl agents shows them"};
+            "no_agent", "no agent is connected", "start an xfer-agent; xferctl agents shows them"};
+    }
+    if (l->detail != NULL) {
+        return (struct finding){"no_fit_agent",
+                                l->detail,
+                                "xferctl agents shows what each says; mended there, it is tried "
+                                "again by itself"};
+    }
+    if (l->reason != NULL) {
+        return (struct finding){"reason", l->reason, "it goes on by itself when that is over"};
     }
     return (struct finding){NULL, NULL, NULL};
 }
 
 static struct finding find_slow(const struct look *l, const struct figures *f)
 {
-    uint64_t most = l->limit_in_flight * l->agents_up;
+    uint64_t most = l->limit_in_flight * l->agents_fit;
 
     if (f->throttled_s > 0.0 && f->throttled_s * 1000.0 >= f->objects_s) {
         return (struct finding){
@@ -194,18 +205,25 @@ put_text(struct xf_buf *b, const struct finding *x, const struct look *l, const 
     xf_buf_putf(b, "over %.1f s: %.0f objects/s ended, ", f->seconds, f->objects_s);
     xf_buf_putf(b, "%.0f keys/s listed%s, ", f->keys_s, l->is_listed ? " (complete)" : "");
     xf_buf_putf(b, "%.1f throttled/s, %.1f retries/s\n", f->throttled_s, f->retries_s);
-    xf_buf_putf(b,
-                "now: %ju objects wait, %ju with agents, %ju uploads open; %ju agents up with %ju "
-                "requests of all jobs in flight",
-                (uintmax_t)l->pending,
-                (uintmax_t)l->in_flight,
-                (uintmax_t)l->uploads,
-                (uintmax_t)l->agents_up,
-                (uintmax_t)l->agents_in_flight);
+    xf_buf_putf(
+        b,
+        "now: %ju objects wait, %ju with agents, %ju uploads open; %ju of %ju agents can work "
+        "for it, %ju requests of all jobs in flight",
+        (uintmax_t)l->pending,
+        (uintmax_t)l->in_flight,
+        (uintmax_t)l->uploads,
+        (uintmax_t)l->agents_fit,
+        (uintmax_t)l->agents_up,
+        (uintmax_t)l->agents_in_flight);
     if (l->limit_in_flight > 0) {
         xf_buf_putf(b, " (limit %ju each)", (uintmax_t)l->limit_in_flight);
     }
     xf_buf_put_byte(b, '\n');
+    if (l->unfit != NULL && l->agents_fit > 0) {
+        xf_buf_put_c(b, "not all agents work for it: ");
+        xf_buf_put_escaped(b, xf_str_c(l->unfit));
+        xf_buf_put_byte(b, '\n');
+    }
 }
 
 static void
@@ -228,6 +246,7 @@ put_json(const char *job, const struct finding *x, const struct look *l, const s
     xf_json_set_u64(n, "in_flight", l->in_flight);
     xf_json_set_u64(n, "uploads_open", l->uploads);
     xf_json_set_u64(n, "agents_up", l->agents_up);
+    xf_json_set_u64(n, "agents_fit", l->agents_fit);
     xf_json_set_u64(n, "requests_in_flight", l->agents_in_flight);
     xf_json_set_u64(n, "limit_in_flight", l->limit_in_flight);
     xf_json_set_u64(n, "limit_bandwidth_bytes_s", l->limit_bytes_s);

@@ -123,6 +123,29 @@ def test_an_endpoint_that_is_down_is_told_and_costs_no_attempt():
         check(st["state"] == "completed" and st["objects"]["copied"] == 1000 and not st["reason"], json.dumps(st))
 
 
+def test_explain_tells_who_cannot_work_for_a_job():
+    with Lab("unfit") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:3000:1KiB:flat", "--bucket", "dst", "--latency", "copy=50")
+        lab.coordinator()
+        job = lab.submit(lab.toml(s3, s3, "s3://src/", "s3://dst/", "[limits]\nin_flight = 4\n"))
+        wait_for("the job to tell that no agent is there", lambda: "no agent is connected" in (lab.status(job)["detail"] or ""), 30)
+        x = json.loads(lab.ctl("explain", job, "--json")[1])
+        check(x["bound_by"] == "no_agent" and x["figures"]["agents_up"] == 0, json.dumps(x))
+        lab.agent("ill", env={"SRC_SECRET": "wrong", "DST_SECRET": "wrong"})
+        told = wait_for("the job to tell what it says", lambda: "agent 'ill'" in (lab.status(job)["detail"] or "") and lab.status(job)["detail"], 30)
+        check("none of 1 agents" in told, told)
+        x = json.loads(lab.ctl("explain", job, "--json")[1])
+        check(x["bound_by"] == "no_fit_agent" and x["figures"]["agents_up"] == 1 and x["figures"]["agents_fit"] == 0, json.dumps(x))
+        lab.agent("well")
+        wait_for("copies", lambda: lab.status(job)["objects"]["copied"] > 0, 30)
+        st = lab.status(job)
+        check(st["detail"] is None and st["agents"]["fit"] == 1 and "agent 'ill'" in st["agents"]["unfit"], json.dumps(st))
+        code, out, err = lab.ctl("explain", job)
+        check("1 of 2 agents can work for it" in out and "not all agents work for it: agent 'ill'" in out, out + err)
+        lab.ctl("cancel", job)
+        lab.wait_job(job, 60)
+
+
 def test_explain_says_what_a_job_is_bound_by():
     with Bench("explain") as b:
         b.one.post("load", {"bucket": "src", "prefix": "explain/", "count": 6000, "size": "1KiB", "pattern": "flat", "seed": 1})

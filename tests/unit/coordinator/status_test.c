@@ -42,7 +42,11 @@ static void text_is(struct xf_json *j, const char *want)
 static void the_status_object_has_the_design_s_form(void **state)
 {
     struct xf_job_row r = example();
-    const struct xf_status_live live = {.objects_s = 8, .bytes_s = 400};
+    const struct xf_status_live live = {.objects_s = 8,
+                                        .bytes_s = 400,
+                                        .agents_up = 3,
+                                        .agents_fit = 2,
+                                        .unfit = XF_STR_LIT("agent 'a': no")};
     (void)state;
     text_is(xf_status_job(&r, &live),
             "{\"id\":\"j-abc\",\"name\":\"logs\",\"state\":\"running\",\"phase\":\"copy\","
@@ -54,7 +58,8 @@ static void the_status_object_has_the_design_s_form(void **state)
             "\"bytes\":{\"listed\":9000,\"copied\":5000,\"through_agents\":1},"
             "\"rate\":{\"objects_s\":8.0,\"bytes_s\":400.0},\"eta_s\":10.0,\"retries\":0,"
             "\"throttled\":0,\"uploads_open\":0,\"created_at\":\"2026-01-01T00:00:00Z\","
-            "\"started_at\":null,\"finished_at\":null,\"detail\":null}");
+            "\"started_at\":null,\"finished_at\":null,"
+            "\"agents\":{\"up\":3,\"fit\":2,\"unfit\":\"agent 'a': no\"},\"detail\":null}");
 }
 
 static void an_ended_job_tells_its_exit_code_and_no_rate(void **state)
