@@ -6,10 +6,15 @@
 #include "common/base/json.h"
 #include "common/job/spec.h"
 
-static bool is_good(const struct xf_result *r)
+static bool is_failed(const struct xf_result *r)
 {
-    return r->outcome == XF_OUTCOME_COPIED || r->outcome == XF_OUTCOME_SKIPPED ||
-           r->outcome == XF_OUTCOME_VANISHED;
+    return r->outcome == XF_OUTCOME_FAILED || r->outcome == XF_OUTCOME_ARCHIVED;
+}
+
+/* TaskStatus of the S3 Batch layout; "pending" is ours: nothing is known of it yet. */
+static const char *task_status(const struct xf_result *r)
+{
+    return is_failed(r) ? "failed" : r->outcome == XF_OUTCOME_PENDING ? "pending" : "succeeded";
 }
 
 static void put_csv_field(struct xf_buf *out, struct xf_str s)
@@ -70,7 +75,6 @@ static struct xf_str error_code(const struct xf_result *r)
 static void put_csv(struct xf_buf *out, struct xf_str bucket, const struct xf_result_row *row)
 {
     const struct xf_result *r = &row->result;
-    uint32_t status = r->http_status > 0 ? r->http_status : 200;
     XF_AUTO_BUF text;
 
     put_csv_field(out, bucket);
@@ -78,13 +82,15 @@ static void put_csv(struct xf_buf *out, struct xf_str bucket, const struct xf_re
     xf_buf_put_percent(out, row->object.key, true);
     xf_buf_put_byte(out, ',');
     put_csv_field(out, row->object.version_id);
-    xf_buf_put_c(out, is_good(r) ? ",succeeded," : ",failed,");
+    xf_buf_putf(out, ",%s,", task_status(r));
     put_csv_field(out, error_code(r));
-    if (is_good(r) || r->http_status > 0) {
-        xf_buf_putf(out, ",%u,", status);
-    } else {
-        xf_buf_put_c(out, ",,");
+    xf_buf_put_byte(out, ',');
+    if (r->http_status > 0) {
+        xf_buf_putf(out, "%u", r->http_status);
+    } else if (!is_failed(r) && r->outcome != XF_OUTCOME_PENDING) {
+        xf_buf_put_c(out, "200");
     }
+    xf_buf_put_byte(out, ',');
     xf_buf_init(&text, 0);
     put_message(&text, r);
     put_csv_field(out, xf_buf_view(&text));
@@ -131,7 +137,7 @@ void xf_report_results(const struct xf_report_opts *o,
                        struct xf_buf *out)
 {
     for (size_t i = 0; i < n; i++) {
-        if (o->only_failed && is_good(&rows[i].result)) {
+        if (o->only_failed && !is_failed(&rows[i].result)) {
             continue;
         }
         struct xf_str bucket = rows[i].source_no < o->spec->source.n_urls

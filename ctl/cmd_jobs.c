@@ -36,7 +36,7 @@ int xf_cmd_list(void *ctx, const struct xf_opt_parsed *p)
     return XF_EXIT_OK;
 }
 
-static void put_errors(struct xf_buf *b, const struct xf_json *job)
+void xf_ctl_put_errors(struct xf_buf *b, const struct xf_json *job)
 {
     const struct xf_json *errors = xf_json_get(job, "errors");
     const char *heading = xf_json_get_bool(job, "errors_complete", true)
@@ -106,7 +106,7 @@ int xf_cmd_show(void *ctx, const struct xf_opt_parsed *p)
     xf_buf_init(&b, 0);
     xf_tui_put_job(&b, j, &tui);
     put_times(&b, j);
-    put_errors(&b, j);
+    xf_ctl_put_errors(&b, j);
     put_notices(&b, xf_json_get(j, "notices"));
     xf_ctl_out(xf_buf_view(&b));
     return XF_EXIT_OK;

@@ -85,6 +85,16 @@ int xf_ctl_follow(struct xf_ctl *c,
                   void (*on_interrupt)(void *arg),
                   void *arg,
                   struct xf_json **final);
+/** Objects of a status that make an end `completed_with_failures`. */
+uint64_t xf_ctl_n_failed(const struct xf_json *st);
+/** The errors of a job, as `show` gave it, by kind, with examples; nothing when there are none. */
+void xf_ctl_put_errors(struct xf_buf *b, const struct xf_json *job);
+/** The job's objects, or those that failed, as CSV into the file `path`. */
+XF_MUST_CHECK enum xf_code xf_ctl_write_report(struct xf_ctl *c,
+                                               const char *job,
+                                               const char *path,
+                                               enum xf_report_only only,
+                                               struct xf_err *err);
 /** Write the job's reports below `dir`: JOB.csv, JOB-failed.csv, JOB.json. */
 XF_MUST_CHECK enum xf_code
 xf_ctl_write_reports(struct xf_ctl *c, const char *job, const char *dir, struct xf_err *err);

@@ -115,6 +115,27 @@ static int last_word(const struct xf_json *st)
     return (int)xf_json_get_i64(st, "exit_code", XF_EXIT_ERROR);
 }
 
+uint64_t xf_ctl_n_failed(const struct xf_json *st)
+{
+    const struct xf_json *objects = xf_json_get(st, "objects");
+
+    return xf_json_get_u64(objects, "failed", 0) + xf_json_get_u64(objects, "archived", 0);
+}
+
+/* The kinds of errors with some of their keys; the status said already that there are some. */
+static void tell_errors(struct xf_ctl *c, const char *job)
+{
+    struct xf_err err;
+    XF_AUTO(xf_json) show = NULL;
+    XF_AUTO_BUF b;
+
+    xf_buf_init(&b, 0);
+    if (xf_ctl_query(c, XF_KIND_SHOW, job, &show, &err) == XF_OK) {
+        xf_ctl_put_errors(&b, show);
+        put_stderr(&b);
+    }
+}
+
 /* One look. False: the wait ends with *result. */
 static bool
 look(struct xf_ctl *c, struct follower *f, const char *job, struct xf_json **final, int *result)
@@ -142,6 +163,9 @@ look(struct xf_ctl *c, struct follower *f, const char *job, struct xf_json **fin
         return true;
     }
     *result = last_word(st);
+    if (xf_ctl_n_failed(st) > 0) {
+        tell_errors(c, job);
+    }
     if (final != NULL) {
         *final = XF_STEAL(st);
     }
@@ -188,7 +212,7 @@ int xf_ctl_follow(struct xf_ctl *c,
     return result;
 }
 
-static enum xf_code write_report(struct xf_ctl *c,
+enum xf_code xf_ctl_write_report(struct xf_ctl *c,
                                  const char *job,
                                  const char *path,
                                  enum xf_report_only only,
@@ -242,8 +266,8 @@ xf_ctl_write_reports(struct xf_ctl *c, const char *job, const char *dir, struct 
     XF_AUTO(xf_json) show = NULL;
 
     XF_TRY(xf_file_mkdirs(dir, 0750, err));
-    XF_TRY(write_report(c, job, all, XF_REPORT_ALL, err));
-    XF_TRY(write_report(c, job, failed, XF_REPORT_FAILED, err));
+    XF_TRY(xf_ctl_write_report(c, job, all, XF_REPORT_ALL, err));
+    XF_TRY(xf_ctl_write_report(c, job, failed, XF_REPORT_FAILED, err));
     XF_TRY(xf_ctl_query(c, XF_KIND_SHOW, job, &show, err));
     XF_AUTO_FREE char *text = xf_json_dump(show, true);
     return xf_file_replace(summary, xf_str_c(text), 0640, err);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -71,6 +72,23 @@ enum xf_code xf_file_write_all(int fd, struct xf_str data, const char *what, str
         data = xf_str_sub(data, (size_t)n, data.len);
     }
     return XF_OK;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st;
+    (void)kind;
+    (void)at;
+    (void)remove(path); /* the caller lives with what stays */
+    return 0;
+}
+
+void xf_file_remove_tree(const char *path)
+{
+    enum { DESCRIPTORS = 16 };
+
+    /* likewise. NOLINTNEXTLINE(concurrency-mt-unsafe): only FTW_CHDIR would make it so */
+    (void)nftw(path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 static enum xf_code sync_dir_of(const char *path, struct xf_err *err)

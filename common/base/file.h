@@ -15,6 +15,8 @@ XF_MUST_CHECK enum xf_code
 xf_file_replace(const char *path, struct xf_str data, unsigned mode, struct xf_err *err);
 /** mkdir -p. */
 XF_MUST_CHECK enum xf_code xf_file_mkdirs(const char *path, unsigned mode, struct xf_err *err);
+/** rm -rf, within one file system, following no link; what cannot be removed stays. */
+void xf_file_remove_tree(const char *path);
 /**
  * Create or open `path` and lock it exclusively without waiting (open file description lock: dies
  * with the process). XF_E_LOCKED when somebody holds it. The caller closes *fd to unlock.

@@ -279,5 +279,64 @@ def c087_an_interrupted_run_goes_on_with_the_same_command():
         check(writes["extra_writes"] <= 16, f"copied twice: {writes}")
 
 
+def test_a_refused_run_leaves_its_state_to_the_next_file():
+    with Lab("refused") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:20:1KiB:flat", "--bucket", "dst")
+        good, bad = lab.toml(s3, s3, "s3://src/", "s3://dst/"), lab.toml(s3, s3, "s3://src/", "s3://no-such-bucket/")
+        state = os.path.join(lab.dir, "state")
+        code, out, err = lab.ctl("run", bad, "--state", state)
+        check(code == 2 and "no-such-bucket" in err, f"exit {code}: {err}")
+        check(not os.path.exists(state), f"left by a refused run: {os.listdir(state) if os.path.isdir(state) else state}")
+        os.mkdir(state)
+        check(lab.ctl("run", bad, "--state", state)[0] == 2, "not refused")
+        code, out, err = lab.ctl("run", good, "--state", state)
+        check(code == 0, f"the state of a refused run is not free: {code} {err}")
+        code, out, err = lab.ctl("run", lab.toml(s3, s3, "s3://src/", "s3://dst/again/"), "--state", state)
+        check(code == 2 and "another job" in err, f"another job's state was taken: {code} {err}")
+
+
+def test_a_run_tells_what_failed_and_where_all_of_it_is():
+    with Lab("runfails") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:20:1KiB:flat", "--bucket", "dst")
+        s3.faults({"op": "CopyObject", "key_glob": "*7", "action": {"status": 403, "code": "AccessDenied"}})
+        state = os.path.join(lab.dir, "state")
+        path = lab.toml(s3, s3, "s3://src/", "s3://dst/", '[copy]\nmode = "server"\n[retry]\nattempts = 1\n')
+        code, out, err = lab.ctl("run", path, "--state", state)
+        check(code == 3, f"exit {code}: {err}")
+        check("2 failed" in err and "AccessDenied" in err and "obj-000000000017" in err, err)
+        with open(os.path.join(state, "failed.csv"), encoding="utf-8") as f:
+            rows = f.read().splitlines()
+        check(len(rows) == 2 and all(",failed," in r for r in rows) and state in err, f"{rows} {err}")
+
+
+def test_a_file_that_changed_amid_a_run_is_told_to_be_a_new_job():
+    with Lab("changed") as lab:
+        s3 = lab.s3d("s3", "--synth", "src:400:1KiB:flat", "--bucket", "dst", "--latency", "copy=100")
+        path = lab.toml(s3, s3, "s3://src/", "s3://dst/", "[limits]\nin_flight = 4\n")
+        p = ctl(lab, ["run", path])
+        wait_for("copies", lambda: len(s3.keys("dst")) > 20, 30)
+        p.send_signal(signal.SIGINT)
+        check(b"Ctrl-C again" in p.communicate(timeout=15)[1], "Ctrl-C does not tell what is waited for")
+        with open(path, "a", encoding="utf-8") as f:
+            f.write("[retry]\nattempts = 3\n")
+        s3.post("limits", {"latency": ""})
+        code, out, err = lab.ctl("run", path)
+        check(code == 0 and "has changed since it was last run" in err, f"{code} {err}")
+        code, out, err = lab.ctl("run", path)
+        check(code == 0 and "has changed" in err, f"the unfinished one is forgotten: {code} {err}")
+
+
+def test_a_report_of_a_job_that_goes_on_tells_pending_from_failed():
+    with Bench("pending", agents=0) as b:
+        b.one.post("load", {"bucket": "src", "prefix": "pending/", "count": 50, "size": "1KiB", "pattern": "flat", "seed": 1})
+        job = b.begin("pending/")
+        wait_for("the listing", lambda: b.status(job)["listing"]["complete"], 30)
+        rows = b.ctl("report", job)[1].splitlines()
+        check(len(rows) == 50 and all(",pending,,,pending" in r for r in rows), f"{rows[:2]}")
+        check(b.ctl("report", job, "--only", "failed")[1] == "", "pending objects among the failed ones")
+        b.ctl("cancel", job)
+        b.ended(job, "cancelled")
+
+
 if __name__ == "__main__":
     run(cases(globals()))
