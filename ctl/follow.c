@@ -162,10 +162,10 @@ look(struct xf_ctl *c, struct follower *f, const char *job, struct xf_json **fin
     if (!is_end(st)) {
         return true;
     }
-    *result = last_word(st);
     if (xf_ctl_n_failed(st) > 0) {
         tell_errors(c, job);
     }
+    *result = last_word(st);
     if (final != NULL) {
         *final = XF_STEAL(st);
     }
