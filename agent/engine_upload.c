@@ -139,15 +139,15 @@ struct xf_s3_req *xf_upload_find(struct xf_op *op)
     return xf_s3_list_uploads(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
 }
 
-/* When the intent was stored, by the server's clock. */
+/* When the intent was stored, by the server's clock; how long ago that is does not hang on this
+ * host's wall clock, which may be set meanwhile. */
 static int64_t intent_there(const struct xf_op *op, const struct xf_s3_result *res)
 {
-    int64_t offset = 0;
+    const struct xf_clock *clock = op->run->e->clock;
+    int64_t age_ms = xf_clock_mono_ms(clock) - op->run->w->intent_mono_ms;
+    int64_t now_ms = res->server_date_ms > 0 ? res->server_date_ms : xf_clock_wall_ms(clock);
 
-    if (res->server_date_ms > 0) {
-        offset = res->server_date_ms - xf_clock_wall_ms(op->run->e->clock);
-    }
-    return op->run->w->intent_ms + offset - CLOCK_SLACK_MS;
+    return now_ms - age_ms - CLOCK_SLACK_MS;
 }
 
 static bool is_spared(const struct xf_op *op, struct xf_str upload_id)

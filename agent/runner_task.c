@@ -149,7 +149,7 @@ static enum xf_code take_work(struct xf_work *w, const struct xf_msg_task *m, st
     w->sum = m->sum < XF_SUM_ALG_N && xf_sum_is_crc((enum xf_sum_alg)m->sum)
                  ? (enum xf_sum_alg)m->sum
                  : XF_SUM_NONE; /* one that only a newer xfer knows */
-    w->intent_ms = xf_clock_wall_ms(xf_clock_real()) - m->intent_age_ms;
+    w->intent_mono_ms = xf_clock_mono_ms(xf_clock_real()) - m->intent_age_ms;
     take_parts(w, m);
     return XF_OK;
 }

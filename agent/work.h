@@ -96,8 +96,8 @@ struct xf_work {
     uint32_t n_parts;
     uint32_t first_part; /* parts: both included */
     uint32_t last_part;
-    enum xf_sum_alg sum; /* a CRC, by which the service sums the whole object; or NONE */
-    int64_t intent_ms;   /* by this host's wall clock */
+    enum xf_sum_alg sum;    /* a CRC, by which the service sums the whole object; or NONE */
+    int64_t intent_mono_ms; /* when the intent was stored, by this host's monotonic clock */
     const struct xf_work_part *parts; /* finished ones */
     uint32_t n_done_parts;
     struct xf_arena arena; /* of the strings above */

@@ -133,6 +133,19 @@ static void on_probed(void *arg, struct xf_work_job *job, const struct xf_err *e
 
 /* ---- life ---- */
 
+static int64_t mono_ms(void *arg)
+{
+    (void)arg; /* the real one */
+    return xf_clock_mono_ms(xf_clock_real());
+}
+
+static int64_t wall_ms(void *arg)
+{
+    const struct rig *rig = arg;
+
+    return xf_clock_wall_ms(xf_clock_real()) + rig->wall_ahead_ms;
+}
+
 void rig_open(struct rig *rig, bool two, const char *copy, const char *const *args)
 {
     static const char *const both[] = {"src", "dst", NULL};
@@ -149,8 +162,10 @@ void rig_open(struct rig *rig, bool two, const char *copy, const char *const *ar
     const struct xf_http_opts http = {
         .first_byte_ms = 2000, .stall_window_ms = 2000, .connect_ms = 2000, .no_proxy = true};
     assert_int_equal(xf_http_curl_new(rig->loop, &http, &rig->http, &err), XF_OK);
+    rig->clock = (struct xf_clock){.mono_ms = mono_ms, .wall_ms = wall_ms, .arg = rig};
     const struct xf_engine_opts o = {
         .loop = rig->loop,
+        .clock = &rig->clock,
         .http = rig->http,
         .pool_bytes = (size_t)32 << 20,
         .seed = xf_test_seed(),
@@ -394,7 +409,7 @@ struct xf_work *rig_step(struct rig *rig, enum xf_task_kind kind, const char *ke
     w->kind = kind;
     fill_manifest(rig, key, 1, &w->manifest);
     xf_result_set_init(&w->done, 1);
-    w->intent_ms = xf_clock_wall_ms(xf_clock_real()) - 1000;
+    w->intent_mono_ms = xf_clock_mono_ms(xf_clock_real()) - 1000;
     if (kind == XF_TASK_OPEN) {
         (void)snprintf(rig->src_etag, 64, "%.*s", XF_STR_ARG(w->manifest.objects[0].etag));
     } else if (rig->has_opened) { /* what was opened, whatever the source is now */

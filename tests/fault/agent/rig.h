@@ -7,6 +7,7 @@
 #define XF_TESTS_FAULT_AGENT_RIG_H
 
 #include "agent/engine.h"
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "tests/lib/proc.h"
 
@@ -43,7 +44,9 @@ struct rig {
     size_t n_notices;
     struct xf_err probe_err;
     bool has_probed;
-    bool keep_work; /* the work is not freed when it ended */
+    bool keep_work;        /* the work is not freed when it ended */
+    struct xf_clock clock; /* the engine's: real, but for its wall time */
+    int64_t wall_ahead_ms;
     struct xf_arena arena;
 };
 
