@@ -58,12 +58,6 @@ XF_MUST_CHECK enum xf_code
 xf_ejob_get(struct xf_engine *e, struct xf_work_job *job, struct xf_ejob **out, struct xf_err *err);
 struct xf_ejob *xf_ejob_find(struct xf_engine *e, const struct xf_work_job *job);
 void xf_ejob_free(struct xf_engine *e, struct xf_ejob *ej);
-/** Make the side's client again, signed for another region; nothing of it may be in flight. */
-XF_MUST_CHECK enum xf_code xf_ejob_set_region(struct xf_engine *e,
-                                              struct xf_ejob *ej,
-                                              enum xf_side side,
-                                              struct xf_str region,
-                                              struct xf_err *err);
 struct xf_s3 *xf_op_s3(const struct xf_op *op, enum xf_side side);
 struct xf_str xf_op_bucket(const struct xf_op *op, enum xf_side side);
 struct xf_str xf_op_dst_key(const struct xf_op *op);

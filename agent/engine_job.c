@@ -2,48 +2,13 @@
 #include "agent/engine_int.h"
 #include "agent/metrics.h"
 #include "common/base/log.h"
+#include "common/job/side.h"
 #include "common/job/spec.h"
-#include "common/s3/creds.h"
 #include "common/s3/plan.h"
-#include "common/s3/provider.h"
 
 #include <stdio.h>
 
 static const char *const side_names[XF_SIDE_N] = {"source", "destination"};
-
-static enum xf_code
-default_creds(const struct xf_job_side *side, struct xf_creds_source **out, struct xf_err *err)
-{
-    const struct xf_creds_opts opts = {
-        .profile = side->profile,
-        .access_key_env = side->access_key_env,
-        .secret_key_env = side->secret_key_env,
-        .session_token_env = side->session_token_env,
-        .role_arn = side->role_arn,
-        .external_id = side->external_id,
-    };
-    return xf_creds_source_new(&opts, out, err);
-}
-
-/* The spec's region, else the credentials' (AWS), else us-east-1. */
-static enum xf_code find_region(const struct xf_job_side *side,
-                                const char *learnt,
-                                struct xf_creds_source *creds,
-                                struct xf_buf *out,
-                                struct xf_err *err)
-{
-    if (learnt != NULL) {
-        xf_buf_put_c(out, learnt);
-    } else if (side->region.len > 0) {
-        xf_buf_put(out, side->region);
-    } else {
-        XF_TRY(xf_creds_region(creds, out, err));
-    }
-    if (out->len == 0) {
-        xf_buf_put_c(out, "us-east-1");
-    }
-    return XF_OK;
-}
 
 static void on_request(void *arg, enum xf_s3_op op, enum xf_code code, int status, int64_t took_us)
 {
@@ -58,26 +23,16 @@ static enum xf_code open_side(struct xf_engine *e,
                               struct xf_err *err)
 {
     const struct xf_job_spec *spec = ej->job->spec;
-    const struct xf_job_side *side = no == XF_SRC ? &spec->source : &spec->destination;
-    XF_AUTO(xf_creds_source) creds = NULL;
-    XF_AUTO_BUF region = {0};
-    struct xf_s3_opts o = {
-        .loop = e->loop, .http = e->http, .requester_pays = side->requester_pays};
+    const struct xf_side_env env = {
+        .loop = e->loop,
+        .http = e->http,
+        .on_done = e->metrics != NULL ? on_request : NULL,
+        .on_done_arg = e->metrics,
+        .creds = e->creds,
+        .creds_arg = e->creds_arg,
+    };
 
-    XF_TRY(e->creds != NULL ? e->creds(e->creds_arg, side, &creds, err)
-                            : default_creds(side, &creds, err));
-    XF_TRY(find_region(side, ej->region[no], creds, &region, err));
-    if (side->endpoint.len > 0) {
-        XF_TRY(xf_uri_endpoint_parse(side->endpoint, &o.endpoint, err));
-    } else {
-        XF_TRY(xf_uri_endpoint_aws(xf_buf_view(&region), &o.endpoint, err));
-    }
-    o.region = xf_buf_view(&region);
-    o.on_done = e->metrics != NULL ? on_request : NULL;
-    o.on_done_arg = e->metrics;
-    o.style = side->is_path_style ? XF_URI_STYLE_PATH : XF_URI_STYLE_AUTO;
-    o.creds = XF_STEAL(creds);
-    return xf_s3_new(&o, out, err);
+    return xf_side_client(&env, no == XF_SRC ? &spec->source : &spec->destination, out, err);
 }
 
 struct xf_ejob *xf_ejob_find(struct xf_engine *e, const struct xf_work_job *job)
@@ -134,22 +89,6 @@ xf_ejob_get(struct xf_engine *e, struct xf_work_job *job, struct xf_ejob **out, 
     return XF_OK;
 }
 
-enum xf_code xf_ejob_set_region(struct xf_engine *e,
-                                struct xf_ejob *ej,
-                                enum xf_side side,
-                                struct xf_str region,
-                                struct xf_err *err)
-{
-    struct xf_s3 *fresh = NULL;
-
-    xf_xfree(ej->region[side]);
-    ej->region[side] = xf_str_dup(region);
-    XF_TRY(open_side(e, ej, side, &fresh, err));
-    xf_s3_free(ej->s3[side]);
-    ej->s3[side] = fresh;
-    return XF_OK;
-}
-
 void xf_ejob_free(struct xf_engine *e, struct xf_ejob *ej)
 {
     (void)e;
@@ -158,7 +97,6 @@ void xf_ejob_free(struct xf_engine *e, struct xf_ejob *ej)
     for (int side = 0; side < XF_SIDE_N; side++) {
         xf_s3_free(ej->s3[side]);
         xf_limit_free(ej->limit[side]);
-        xf_xfree(ej->region[side]);
     }
     xf_bulk_free(ej->bulk);
     xf_rate_free(ej->rate);

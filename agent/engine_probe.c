@@ -3,12 +3,8 @@
  *
  * A source bucket that serves a website is learnt as well: CopyObject never carries the redirects
  * of such objects, so each has to be looked at (CASES C005). Who may not ask is taken for a no.
- *
- * A bucket in another region than the one signed for is told by a redirect: the side's client is
- * made again for that region, once.
  */
 #include "agent/engine_int.h"
-#include "common/base/log.h"
 #include "common/job/spec.h"
 
 enum probe_state { PROBE_SRC, PROBE_WEBSITE, PROBE_DST, PROBE_N };
@@ -63,25 +59,6 @@ static struct xf_s3_req *dest_start(struct xf_op *op)
     return head_bucket(op, XF_DST);
 }
 
-/* Sign for the region that the answer names; from a turn of its own, when nothing is in flight. */
-static void other_region(struct xf_timer *t)
-{
-    struct xf_op *op = t->arg;
-    enum xf_side side = op->state == PROBE_SRC ? XF_SRC : XF_DST;
-    struct xf_err err;
-
-    t->cb = xf_op_on_timer;
-    if (xf_ejob_set_region(op->run->e, op->run->ej, side, xf_buf_view(&op->marker), &err) !=
-        XF_OK) {
-        tell(op, &err);
-        return;
-    }
-    XF_INFO("region.learnt",
-            xf_f_c("job", op->run->ej->job->id),
-            xf_f_str("region", xf_buf_view(&op->marker)));
-    xf_op_go(op, op->state);
-}
-
 static void next(struct xf_op *op)
 {
     static const struct xf_err ok = {0};
@@ -105,11 +82,6 @@ static void probed(struct xf_op *op, const struct xf_s3_result *res)
 
     if (err.code == XF_OK) {
         next(op);
-    } else if (err.code == XF_E_REDIRECT && res->region.len > 0 && op->marker.len == 0 &&
-               op->run->ej->n_runs == 1) {
-        xf_buf_put(&op->marker, res->region);
-        op->timer.cb = other_region;
-        xf_timer_in(op->run->e->loop, &op->timer, 0);
     } else {
         (void)XF_WRAP(&err,
                       "%s bucket '%.*s'",

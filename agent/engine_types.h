@@ -29,7 +29,6 @@ struct xf_ejob {
     struct xf_limit *limit[XF_SIDE_N];
     struct xf_rate *rate;
     struct xf_bulk *bulk;
-    char *region[XF_SIDE_N]; /* learnt from a redirect; NULL: as the spec says */
     struct xf_down down[XF_SIDE_N];
     struct xf_list parked; /* ops that wait while the job is held */
     unsigned n_runs;

@@ -6,9 +6,9 @@
 
 #include "common/base/list.h"
 #include "common/base/rng.h"
+#include "common/job/side.h"
 #include "coordinator/encoding.h"
 #include "coordinator/page.h"
-#include "coordinator/side.h"
 #include "coordinator/store.h"
 #include "coordinator/walk.h"
 

@@ -11,7 +11,7 @@
 #define XF_COORDINATOR_PROBE_H
 
 #include "common/base/arena.h"
-#include "coordinator/side.h"
+#include "common/job/side.h"
 
 struct xf_job_spec;
 

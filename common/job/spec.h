@@ -67,6 +67,9 @@ struct xf_job_side {
     struct xf_str
         endpoint; /* empty: AWS; else scheme://host[:port][/base], lower case, no final '/' */
     bool is_path_style;
+    int fips;              /* enum xf_conf_switch; unset: by each host's AWS_USE_FIPS_ENDPOINT */
+    int dualstack;         /* likewise, AWS_USE_DUALSTACK_ENDPOINT */
+    struct xf_str ca_file; /* on each host, beside its own CAs; empty: none */
     bool requester_pays;
     struct xf_str profile;        /* empty: the default chain */
     struct xf_str role_arn;       /* empty, or assumed with what profile or chain gives */

@@ -201,6 +201,31 @@ static enum xf_code check_endpoint(struct side *s)
     return XF_OK;
 }
 
+/* Both choose among AWS's own hosts. */
+static enum xf_code check_variants(const struct side *s)
+{
+    const struct {
+        const char *key;
+        int value;
+    } rows[] = {{"fips", s->out->fips}, {"dualstack", s->out->dualstack}};
+
+    for (size_t i = 0; i < XF_ARRAY_LEN(rows); i++) {
+        if (rows[i].value == XF_CONF_ON && s->out->endpoint.len > 0) {
+            return SIDE_FAIL(
+                s,
+                rows[i].key,
+                "[%s] has %s and an endpoint; give the endpoint that is meant, or none",
+                s->name,
+                rows[i].key);
+        }
+    }
+    if (s->out->ca_file.len > 0 && s->out->ca_file.ptr[0] != '/') {
+        return SIDE_FAIL(
+            s, "ca_file", "'%s.ca_file' must be a whole path: other hosts read it", s->name);
+    }
+    return XF_OK;
+}
+
 static enum xf_code check_region(const struct side *s)
 {
     for (size_t i = 0; i < s->out->region.len; i++) {
@@ -301,6 +326,7 @@ static enum xf_code check_side(struct side *s, struct xf_job_url *urls)
 {
     XF_TRY(check_urls(s, urls));
     XF_TRY(check_endpoint(s));
+    XF_TRY(check_variants(s));
     XF_TRY(check_region(s));
     return check_credentials(s);
 }

@@ -1,22 +1,19 @@
 /*
- * client.c - the client's life; signing, sending and the two repeats it makes by itself.
+ * client.c - the client's life; signing and sending.
  *
  *   client_ops.c -> launch -> send -> (client_reply.c reads) -> end --> done
  *              |         ^                         |
- *              |         +-- clock fixed, or credentials read again: once each
+ *              |         +---- client_again.c -----+
  *              +-- options refused: done from the timer
  */
 #include "common/s3/client.h"
 
 #include "common/s3/client_int.h"
 
-#define IDLE_MAX           512U
-#define RENEW_AHEAD_MS     60000 /* keys that end sooner are read again before use */
-#define RENEW_PAUSE_MS     5000  /* but not more often than this */
-#define SLOW_DEFAULT_MS    600000
-#define COPY_BASE_MS       60000
-#define COPY_SLOW_BYTES    ((uint64_t)2 << 20)
-#define SKEW_SUSPICIOUS_MS 300000
+#define IDLE_MAX        512U
+#define SLOW_DEFAULT_MS 600000
+#define COPY_BASE_MS    60000
+#define COPY_SLOW_BYTES ((uint64_t)2 << 20)
 
 static void send_req(struct xf_s3_req *req);
 
@@ -82,6 +79,10 @@ static void req_clear(struct xf_s3_req *req)
     xf_err_clear(&req->refused);
     req->clock_fixed = false;
     req->creds_renewed = false;
+    req->place = NULL;
+    req->n_moves = 0;
+    req->has_looked = false;
+    req->is_lookup = false;
     req->cancelled = false;
 }
 
@@ -142,7 +143,8 @@ void xf_client_target(struct xf_s3_req *req, struct xf_str bucket, struct xf_str
     xf_buf_put_byte(&req->name, '/');
     xf_buf_put_escaped(&req->name, key);
     xf_uri_path(&req->path, &o->endpoint, path_style, bucket, key);
-    xf_uri_host(&req->host, &o->endpoint, path_style, bucket);
+    req->bucket = xf_arena_dup(&req->arena, bucket);
+    xf_client_aim(req);
 }
 
 void xf_client_query(struct xf_s3_req *req, const char *name, struct xf_str value)
@@ -193,38 +195,33 @@ void xf_client_header(struct xf_s3_req *req, const char *name, struct xf_str val
     };
 }
 
-/* ---- credentials and clock ---- */
-
-static enum xf_code read_creds(struct xf_s3 *s3, struct xf_err *err)
-{
-    struct xf_creds *fresh = NULL;
-
-    if (s3->opts.creds == NULL) {
-        return XF_OK;
-    }
-    s3->creds_read_ms = xf_loop_mono_ms(s3->opts.loop);
-    XF_TRY(xf_creds_resolve(s3->opts.creds, &fresh, err));
-    xf_creds_unref(s3->creds);
-    s3->creds = fresh;
-    return XF_OK;
-}
-
-/* Keys that end soon are read again; what we hold stays in use when that fails. */
-static void renew_ahead(struct xf_s3 *s3, int64_t wall_ms)
-{
-    int64_t now_ms = xf_loop_mono_ms(s3->opts.loop);
-    int64_t ends_ms = s3->creds != NULL ? xf_creds_expires_ms(s3->creds) : 0;
-    struct xf_err err;
-
-    if (ends_ms != 0 && wall_ms > ends_ms - RENEW_AHEAD_MS &&
-        now_ms - s3->creds_read_ms >= RENEW_PAUSE_MS) {
-        (void)read_creds(s3, &err); /* the request itself will tell */
-    }
-}
-
-static int64_t wall_ms(const struct xf_s3 *s3)
+int64_t xf_client_wall_ms(const struct xf_s3 *s3)
 {
     return xf_clock_wall_ms(s3->opts.clock) + s3->clock_offset_ms;
+}
+
+/* ---- where to ---- */
+
+static const struct xf_uri_endpoint *endpoint_of(const struct xf_s3_req *req)
+{
+    return req->place != NULL ? &req->place->endpoint : &req->s3->opts.endpoint;
+}
+
+const char *xf_client_region(const struct xf_s3_req *req)
+{
+    return req->place != NULL ? req->place->region : req->s3->region;
+}
+
+void xf_client_aim(struct xf_s3_req *req)
+{
+    const struct xf_uri_endpoint *ep;
+
+    req->place = xf_client_place_of(req->s3, req->bucket);
+    ep = endpoint_of(req);
+    req->is_https = ep->https;
+    xf_buf_reset(&req->host);
+    xf_uri_host(
+        &req->host, ep, xf_uri_is_path_style(ep, req->s3->opts.style, req->bucket), req->bucket);
 }
 
 /* ---- sending ---- */
@@ -286,7 +283,7 @@ static enum xf_code sign_req(struct xf_s3_req *req, struct signing *s, struct xf
         return XF_OK;
     }
     XF_TRY(payload_of(req, s->hex, &s->payload, err));
-    req->signed_wall_ms = wall_ms(s3);
+    req->signed_wall_ms = xf_client_wall_ms(s3);
     xf_time_amz(req->signed_wall_ms, s->date);
     sign_header(s, "x-amz-date", xf_str_c(s->date));
     sign_header(s, "x-amz-content-sha256", s->payload);
@@ -302,7 +299,7 @@ static enum xf_code sign_req(struct xf_s3_req *req, struct signing *s, struct xf
         .headers = s->headers,
         .n_headers = s->n,
         .payload = s->payload,
-        .region = xf_str_c(s3->region),
+        .region = xf_str_c(xf_client_region(req)),
         .service = XF_STR_LIT("s3"),
     };
     memcpy(sig.date, s->date, sizeof(sig.date));
@@ -361,7 +358,7 @@ static size_t make_lines(struct xf_s3_req *req, const struct signing *s)
 static void make_url(struct xf_s3_req *req)
 {
     xf_buf_reset(&req->url);
-    xf_buf_put_c(&req->url, req->s3->opts.endpoint.https ? "https://" : "http://");
+    xf_buf_put_c(&req->url, req->is_https ? "https://" : "http://");
     xf_buf_put(&req->url, xf_buf_view(&req->host));
     xf_buf_put(&req->url, xf_buf_view(&req->path));
     if (req->n_query > 0) {
@@ -391,65 +388,41 @@ static void end_req(struct xf_s3_req *req)
     }
 }
 
-static bool fix_clock(struct xf_s3_req *req)
+/* The body was sent from a source that cannot begin anew; its owner can. */
+static void tell_to_repeat(struct xf_s3_req *req)
 {
-    struct xf_s3 *s3 = req->s3;
-    const struct xf_s3_result *res = &req->res;
-    int64_t server_ms = res->server_date_ms;
-    int64_t off_ms;
+    struct xf_err *err = &req->res.err;
+    struct xf_err was = *err;
 
-    if (res->doc != NULL && res->doc->error.server_time.len > 0) {
-        (void)xf_time_parse_rfc3339(res->doc->error.server_time, &server_ms); /* else the header */
+    if (was.code != XF_E_CANCELLED) {
+        (void)XF_FAIL_SUB(err, XF_E_BUSY, was.sub, "%s; it can be sent again now", was.msg);
     }
-    off_ms = server_ms - req->signed_wall_ms;
-    if (req->clock_fixed || server_ms == 0 || req->creds == NULL) {
-        return false;
-    }
-    if (res->err.code != XF_E_CLOCK) {
-        /* HEAD has no body to say so: a refusal with a clock that is far off is taken for it. */
-        bool is_bare = res->status == 403 && res->doc == NULL && req->header_code.len == 0;
-
-        if (!is_bare || (off_ms < SKEW_SUSPICIOUS_MS && off_ms > -SKEW_SUSPICIOUS_MS)) {
-            return false;
-        }
-    }
-    req->clock_fixed = true;
-    s3->clock_offset_ms = server_ms - xf_clock_wall_ms(s3->opts.clock);
-    return true;
 }
 
-static bool renew_creds(struct xf_s3_req *req)
+void xf_client_go_on(struct xf_s3_req *req, bool again)
 {
-    struct xf_s3 *s3 = req->s3;
-    const struct xf_s3_result *res = &req->res;
-    bool is_bare = res->status == 400 && req->op == XF_S3_HEAD && req->header_code.len == 0 &&
-                   req->creds != NULL && xf_creds_session_token(req->creds).len > 0 &&
-                   res->err.code == XF_E_BAD_REQUEST;
-    struct xf_err err;
-
-    if (req->creds_renewed || req->creds == NULL ||
-        (!is_bare && !xf_s3err_is_expired(res->s3_code))) {
-        return false;
+    if (req->cancelled) {
+        (void)XF_FAIL(&req->res.err, XF_E_CANCELLED, "request cancelled");
+    } else if (again && xf_client_body_rewind(req)) {
+        send_req(req);
+        return;
+    } else if (again) {
+        tell_to_repeat(req);
     }
-    req->creds_renewed = true;
-    if (xf_creds_is_same(req->creds, s3->creds) && read_creds(s3, &err) != XF_OK) {
-        return false;
-    }
-    return !xf_creds_is_same(req->creds, s3->creds);
+    end_req(req);
 }
 
 static void on_http_done(void *arg, const struct xf_http_done *done)
 {
     struct xf_s3_req *req = arg;
+    enum xf_client_again again;
 
     req->http = NULL;
     xf_client_reply_end(req, done);
-    if (!req->cancelled && req->res.err.code != XF_OK && req->res.status != 0 &&
-        (fix_clock(req) || renew_creds(req)) && xf_client_body_rewind(req)) {
-        send_req(req);
-        return;
+    again = xf_client_again(req);
+    if (again != XF_CLIENT_WAIT) {
+        xf_client_go_on(req, again == XF_CLIENT_AGAIN);
     }
-    end_req(req);
 }
 
 static void on_failed(struct xf_timer *t)
@@ -505,7 +478,7 @@ static void send_req(struct xf_s3_req *req)
     size_t n_lines;
     struct xf_err err;
 
-    renew_ahead(s3, wall_ms(s3));
+    xf_client_renew_ahead(s3);
     xf_creds_unref(req->creds);
     req->creds = s3->creds != NULL ? xf_creds_ref(s3->creds) : NULL;
     xf_client_reply_reset(req);
@@ -530,6 +503,7 @@ static void send_req(struct xf_s3_req *req)
         .on_data = xf_client_reply_data,
         .on_done = on_http_done,
         .arg = req,
+        .ca_file = s3->ca_file,
         .patience_ms = patience_ms(req),
         .is_once = req->op == XF_S3_CREATE,
         .is_bulk = xf_client_body_size(req) >= (1U << 20) ||
@@ -612,6 +586,9 @@ enum xf_code xf_s3_new(const struct xf_s3_opts *o, struct xf_s3 **out, struct xf
     xf_list_init(&s3->active);
     xf_list_init(&s3->idle);
     xf_list_init(&s3->failed);
+    xf_list_init(&s3->waiting);
+    xf_list_init(&s3->places);
+    s3->look = (struct xf_timer){.cb = xf_client_on_look, .arg = s3};
     s3->timer = (struct xf_timer){.cb = on_failed, .arg = s3};
     XF_TRY(check_opts(o, err));
     s3->opts.clock = o->clock != NULL ? o->clock : xf_clock_real();
@@ -619,8 +596,9 @@ enum xf_code xf_s3_new(const struct xf_s3_opts *o, struct xf_s3 **out, struct xf
         o->slow_first_byte_ms > 0 ? o->slow_first_byte_ms : SLOW_DEFAULT_MS;
     s3->region = xf_str_dup(o->region);
     s3->opts.region = xf_str_c(s3->region);
+    s3->ca_file = o->ca_file.len > 0 ? xf_str_dup(o->ca_file) : NULL;
     s3->signer = xf_sigv4_new();
-    XF_TRY(read_creds(s3, err));
+    XF_TRY(xf_client_read_creds(s3, err));
     *out = XF_STEAL(s3);
     return XF_OK;
 }
@@ -641,11 +619,14 @@ void xf_s3_free(struct xf_s3 *s3)
     }
     if (s3->opts.loop != NULL) {
         xf_timer_stop(s3->opts.loop, &s3->timer);
+        xf_timer_stop(s3->opts.loop, &s3->look);
     }
+    xf_client_places_free(s3);
     xf_creds_unref(s3->creds);
     xf_creds_source_free(s3->opts.creds);
     xf_sigv4_free(s3->signer);
     xf_xfree(s3->region);
+    xf_xfree(s3->ca_file);
     xf_xfree(s3);
 }
 
@@ -654,7 +635,9 @@ void xf_s3_cancel(struct xf_s3_req *req)
     req->cancelled = true;
     if (req->http != NULL) {
         xf_http_cancel(req->s3->opts.http, req->http);
-    }
+    } else if (req->lookup != NULL) {
+        xf_s3_cancel(req->lookup);
+    } /* else its timer ends it */
 }
 
 void xf_s3_resume(struct xf_s3_req *req)

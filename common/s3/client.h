@@ -5,9 +5,10 @@
  * operation copies its options (bodies excepted, see struct xf_s3_body), starts, and calls `done`
  * exactly once, never before it returned, also for options that are wrong and after a cancel.
  * Retries are the caller's; the client repeats a request by itself only once each for a clock that
- * is off (the offset is kept) and for expired credentials (their source is read again). A request
- * that fails for a region gives XF_E_REDIRECT with the region in the result. Threads: one owner,
- * the loop's thread.
+ * is off (the offset is kept) and for keys that have ended (newer ones are asked for), and up to
+ * three times for a bucket that is in another region or host (see client_again.c), which it
+ * remembers. Where a body cannot begin anew, such a request ends with XF_E_BUSY instead. Threads:
+ * one owner, the loop's thread.
  */
 #ifndef XF_S3_CLIENT_H
 #define XF_S3_CLIENT_H
@@ -31,6 +32,8 @@ struct xf_s3_opts {
     enum xf_uri_style style;
     struct xf_creds_source *creds; /* owned from here on, also when new fails; NULL: anonymous */
     bool requester_pays;
+    bool is_region_fixed;       /* a bucket in another region is an error, not looked for */
+    struct xf_str ca_file;      /* of the endpoint's certificate; copied; empty: the back end's */
     bool unsigned_payload_http; /* UNSIGNED-PAYLOAD over plain HTTP too (loopback and trusted
                                    networks) */
     int64_t slow_first_byte_ms; /* longest for Copy, UploadPartCopy, Complete: the server works; 0:

@@ -2,8 +2,8 @@
  * client_int.h - one S3 operation inside the client. Private to common/s3.
  *
  * client_ops.c fills a request (path, query, headers, body, what to expect); client.c signs and
- * sends it and repeats it when it may; client_reply.c reads the answer and decides what it means;
- * client_body.c feeds the request's body.
+ * sends it; client_again.c repeats it when it may; client_reply.c reads the answer and decides what
+ * it means; client_body.c feeds the request's body.
  */
 #ifndef XF_S3_CLIENT_INT_H
 #define XF_S3_CLIENT_INT_H
@@ -21,9 +21,18 @@
 #define XF_CLIENT_XML_MAX     8             /* parsers kept for the next answers */
 #define XF_CLIENT_CHUNK       (64U * 1024U) /* bytes of a signed chunk */
 
+/* Where a bucket is, when that is not where the client was told. */
+struct xf_client_place {
+    struct xf_list node;
+    char *bucket;
+    char region[XF_URI_REGION_MAX + 1];
+    struct xf_uri_endpoint endpoint;
+};
+
 struct xf_s3 {
     struct xf_s3_opts opts;
     char *region;
+    char *ca_file; /* NULL: the back end's */
     struct xf_sigv4 *signer;
     struct xf_creds *creds; /* NULL: anonymous */
     int64_t creds_read_ms;  /* mono; when the source was last read */
@@ -32,6 +41,9 @@ struct xf_s3 {
     struct xf_list idle;
     struct xf_list failed; /* refused before they were sent; their done waits for the timer */
     struct xf_timer timer;
+    struct xf_list waiting; /* for newer keys */
+    struct xf_timer look;   /* are they there? */
+    struct xf_list places;  /* learnt ones */
     struct xf_xml *xml[XF_CLIENT_XML_MAX];
     size_t n_xml;
     size_t n_active;
@@ -67,6 +79,8 @@ struct xf_s3_req {
     struct xf_buf name; /* bucket/key, for texts */
     struct xf_buf path;
     struct xf_buf host;
+    struct xf_str bucket;
+    const struct xf_client_place *place; /* NULL: as the client was told */
     struct xf_sigv4_pair query[XF_CLIENT_QUERY_MAX];
     size_t n_query;
     struct xf_sigv4_pair *headers; /* signed */
@@ -101,13 +115,21 @@ struct xf_s3_req {
     uint64_t body_bytes;
     uint64_t expect_bytes; /* get: so many will come */
     struct xf_str header_code;
-    bool is_composite; /* the answer's x-amz-checksum-type */
+    struct xf_str location; /* of a redirect; empty: none */
+    bool is_composite;      /* the answer's x-amz-checksum-type */
     struct xf_s3_attrs attrs;
     struct xf_s3_result res;
     struct xf_err own; /* found by us while the answer came */
 
+    /* repeats */
+    int64_t wait_until_ms;
+    struct xf_s3_req *lookup; /* of the bucket, for its region; NULL: none in flight */
+    unsigned n_moves;         /* redirects followed */
+    bool is_https;
     bool clock_fixed;
     bool creds_renewed;
+    bool has_looked;
+    bool is_lookup;
     bool cancelled;
 };
 
@@ -125,6 +147,31 @@ void xf_client_query_u64(struct xf_s3_req *req, const char *name, uint64_t value
 void xf_client_header(struct xf_s3_req *req, const char *name, struct xf_str value);
 void xf_client_refuse(struct xf_s3_req *req, const char *what);
 struct xf_s3_req *xf_client_launch(struct xf_s3_req *req);
+
+/* The server's clock, as far as it is known. */
+int64_t xf_client_wall_ms(const struct xf_s3 *s3);
+/* What the request is signed for. */
+const char *xf_client_region(const struct xf_s3_req *req);
+/* Host and scheme of the request, by what is known of its bucket. */
+void xf_client_aim(struct xf_s3_req *req);
+/* After a wait: send it again, or end it with its result. */
+void xf_client_go_on(struct xf_s3_req *req, bool again);
+
+/* client_again.c */
+enum xf_client_again {
+    XF_CLIENT_END,
+    XF_CLIENT_AGAIN, /* send it again now */
+    XF_CLIENT_WAIT   /* xf_client_go_on() comes from the loop */
+};
+/* What to do with a request that has its answer. */
+enum xf_client_again xf_client_again(struct xf_s3_req *req);
+enum xf_code xf_client_read_creds(struct xf_s3 *s3, struct xf_err *err);
+/* Keys that end soon are read again. */
+void xf_client_renew_ahead(struct xf_s3 *s3);
+void xf_client_on_look(struct xf_timer *t);
+/* What was learnt of a bucket; NULL: nothing. */
+struct xf_client_place *xf_client_place_of(struct xf_s3 *s3, struct xf_str bucket);
+void xf_client_places_free(struct xf_s3 *s3);
 
 /* client_body.c */
 bool xf_client_body_is_chunked(const struct xf_s3_req *req);

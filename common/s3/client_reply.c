@@ -32,6 +32,7 @@ void xf_client_reply_reset(struct xf_s3_req *req)
     req->body_bytes = 0;
     req->expect_bytes = XF_HTTP_SIZE_UNKNOWN;
     req->header_code = XF_STR_EMPTY;
+    req->location = XF_STR_EMPTY;
     req->is_composite = false;
     xf_err_clear(&req->own);
     req->res = (struct xf_s3_result){
@@ -94,6 +95,8 @@ static void read_header(struct xf_s3_req *req, const struct xf_http_header *h)
         res->version_id = h->value;
     } else if (xf_str_eq_c(h->name, "x-amz-bucket-region")) {
         res->region = h->value;
+    } else if (xf_str_eq_c(h->name, "location")) {
+        req->location = h->value;
     } else if (xf_str_eq_c(h->name, "x-amz-delete-marker")) {
         res->is_delete_marker = xf_str_eq_nocase(h->value, XF_STR_LIT("true"));
     } else if (xf_str_eq_c(h->name, "x-amz-server-side-encryption")) {
@@ -311,7 +314,7 @@ static bool names_other_region(const struct xf_s3_req *req)
 {
     struct xf_str region = req->res.region;
 
-    return region.len > 0 && !xf_str_eq_c(region, req->s3->region);
+    return region.len > 0 && !xf_str_eq_c(region, xf_client_region(req));
 }
 
 /* An error answer: status, code and message into the result. */
@@ -356,7 +359,7 @@ static void set_service_error(struct xf_s3_req *req, const struct xf_xml_doc *do
                           res->status,
                           "bucket is in region '%.*s', configured is '%s'",
                           XF_STR_ARG(res->region),
-                          req->s3->region);
+                          xf_client_region(req));
     }
 }
 
@@ -443,19 +446,18 @@ static void judge(struct xf_s3_req *req)
 static void wrap(struct xf_s3_req *req, const struct xf_http_done *done)
 {
     struct xf_s3_result *res = &req->res;
-    XF_AUTO_BUF host = {0};
+    const char *host = req->host.ptr; /* with its port */
 
-    xf_uri_host(&host, &req->s3->opts.endpoint, true, XF_STR_EMPTY); /* with its port */
     if (done->err.code != XF_OK && done->peer[0] != '\0') {
         (void)XF_WRAP(&res->err,
                       "cannot %s '%s' at %s (%s)",
                       xf_s3_op_name(req->op),
                       req->name.ptr,
-                      host.ptr,
+                      host,
                       done->peer);
     } else {
         (void)XF_WRAP(
-            &res->err, "cannot %s '%s' at %s", xf_s3_op_name(req->op), req->name.ptr, host.ptr);
+            &res->err, "cannot %s '%s' at %s", xf_s3_op_name(req->op), req->name.ptr, host);
     }
 }
 

@@ -194,6 +194,11 @@ enum xf_code xf_creds_region(struct xf_creds_source *source, struct xf_buf *out,
     return source->ops->region != NULL ? source->ops->region(source->self, out, err) : XF_OK;
 }
 
+bool xf_creds_renew(struct xf_creds_source *source, const struct xf_creds *used)
+{
+    return source->ops->renew != NULL && source->ops->renew(source->self, used);
+}
+
 const char *xf_creds_source_name(const struct xf_creds_source *source)
 {
     return source->name;

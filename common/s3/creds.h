@@ -82,6 +82,15 @@ xf_creds_resolve(struct xf_creds_source *source, struct xf_creds **out, struct x
 enum xf_code
 xf_creds_region(struct xf_creds_source *source, struct xf_buf *out, struct xf_err *err);
 
+/**
+ * The service took `used` for ended, whatever their time says: have newer keys asked for. Waits for
+ * nothing; what comes of it is seen by resolving again, after this call.
+ *
+ * True while keys are being asked for. False: no others are to be expected now (resolve tells
+ * whether they are there already).
+ */
+bool xf_creds_renew(struct xf_creds_source *source, const struct xf_creds *used);
+
 /* What the source is, for people: "environment", "profile 'x'", "variables A and B". Borrowed. */
 const char *xf_creds_source_name(const struct xf_creds_source *source);
 
@@ -92,6 +101,7 @@ const char *xf_creds_source_name(const struct xf_creds_source *source);
 struct xf_creds_source_ops {
     enum xf_code (*resolve)(void *self, struct xf_creds **out, struct xf_err *err);
     enum xf_code (*region)(void *self, struct xf_buf *out, struct xf_err *err); /* may be NULL */
+    bool (*renew)(void *self, const struct xf_creds *used); /* may be NULL: nobody is asked */
     void (*free)(void *self);
 };
 struct xf_creds_source *

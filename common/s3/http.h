@@ -87,6 +87,8 @@ struct xf_http_call {
     /* 0: the back end's first_byte_ms and stall limits. Else a server that works long: so much to
      * the first byte, and between any two bytes of the answer, however few come. */
     int64_t patience_ms;
+    const char
+        *ca_file; /* PEM file in place of the back end's; borrowed until on_done; NULL: none */
     bool is_bulk; /* long bodies: larger buffers */
     /* Doing it twice is not the same as once. On a connection of its own: libcurl repeats a request
      * by itself when a reused connection closes without an answer. */
@@ -107,7 +109,7 @@ struct xf_http_opts {
     int64_t dns_ms; /* [5,000] names are looked up again after this, and their addresses shuffled */
     unsigned max_conns;       /* [4,096] open connections of this back end; further calls wait */
     unsigned max_conns_host;  /* [0: no limit of its own] */
-    struct xf_str ca_file;    /* PEM bundle in place of the system's */
+    struct xf_str ca_file;    /* PEM bundle; the system's folder of CAs stays trusted beside it */
     struct xf_str user_agent; /* ["xfer"] */
     bool no_proxy;            /* ignore *_proxy of the environment */
 };

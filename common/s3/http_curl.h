@@ -37,6 +37,8 @@ struct xf_http_req {
     struct xf_list kick_node;
     struct xf_curl *owner;
     CURL *easy;
+    const char *ca_default; /* without a file of the back end's or call's */
+    bool has_own_ca;        /* the handle has a call's file */
     struct xf_http_call call;
     struct curl_slist *lines; /* nodes, an array; they point into the caller's lines */
     size_t cap_lines;

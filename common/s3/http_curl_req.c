@@ -341,6 +341,7 @@ struct xf_http_req *xf_curl_req_new(struct xf_curl *owner)
     xf_buf_init(&req->head, XF_HTTP_HEAD_MAX_BYTES);
     xf_list_init(&req->node);
     xf_list_init(&req->kick_node);
+    XF_ASSERT(curl_easy_getinfo(req->easy, CURLINFO_CAINFO, &req->ca_default) == CURLE_OK);
     set_lasting(&s);
     XF_ASSERT(s.code == CURLE_OK); /* none depends on what a request says */
     return req;
@@ -382,6 +383,19 @@ static void link_lines(struct xf_http_req *req)
     for (size_t i = 0; i < n; i++) {
         req->lines[i].next = i + 1 < n ? &req->lines[i + 1] : NULL;
     }
+}
+
+static void set_ca(struct setter *s)
+{
+    struct xf_http_req *req = s->req;
+    const struct xf_curl *c = req->owner;
+
+    if (req->call.ca_file != NULL) {
+        set_ptr(s, CURLOPT_CAINFO, req->call.ca_file);
+    } else if (req->has_own_ca) { /* an earlier request's */
+        set_ptr(s, CURLOPT_CAINFO, c->ca_file != NULL ? c->ca_file : req->ca_default);
+    }
+    req->has_own_ca = req->call.ca_file != NULL;
 }
 
 static void set_method(struct setter *s)
@@ -440,6 +454,7 @@ bool xf_curl_req_setup(struct xf_http_req *req, const struct xf_http_call *call)
     set_hint(&s, CURLOPT_UPLOAD_BUFFERSIZE, buffer);
     set_long(&s, CURLOPT_FRESH_CONNECT, call->is_once ? 1L : 0L);
     set_method(&s);
+    set_ca(&s);
     req->call.url = NULL; /* libcurl has its copy */
     if (s.code != CURLE_OK) {
         (void)XF_FAIL_SUB(&req->err,

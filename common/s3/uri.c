@@ -86,21 +86,68 @@ const char *xf_uri_partition(struct xf_str region)
     return p != NULL ? p->name : NULL;
 }
 
-static bool is_aws_host(struct xf_str host)
+const char *xf_uri_aws_suffix(struct xf_str region)
 {
-    if (!xf_str_starts(host, XF_STR_LIT("s3.")) && !xf_str_starts(host, XF_STR_LIT("s3-"))) {
-        return false;
+    const struct partition *p = partition_of(region);
+
+    return p != NULL ? p->suffix : aws_partition.suffix;
+}
+
+static bool is_s3_label(struct xf_str host)
+{
+    return xf_str_starts(host, XF_STR_LIT("s3.")) || xf_str_starts(host, XF_STR_LIT("s3-"));
+}
+
+/* The partition of an S3 host, without a bucket in front; NULL: not AWS's. */
+static const struct partition *partition_of_host(struct xf_str host)
+{
+    const struct partition *found = NULL;
+    struct xf_str label;
+
+    if (!is_s3_label(host)) {
+        return NULL;
     }
-    for (size_t i = 0; i <= XF_ARRAY_LEN(partitions); i++) {
+    for (size_t i = 0; i <= XF_ARRAY_LEN(partitions) && found == NULL; i++) {
         const struct partition *p = i < XF_ARRAY_LEN(partitions) ? &partitions[i] : &aws_partition;
         struct xf_str suffix = xf_str_c(p->suffix);
 
         if (xf_str_ends(host, suffix) && host.len > suffix.len &&
             host.ptr[host.len - suffix.len - 1] == '.') {
-            return true;
+            found = p;
         }
     }
-    return false;
+    if (found == NULL) {
+        return NULL;
+    }
+    /* Some share a suffix: the region's label tells, s3.REGION.suffix or s3-REGION.suffix. */
+    label = xf_str_sub(host, 0, host.len - strlen(found->suffix) - 1);
+    for (size_t dot = 0; (dot = xf_str_find(label, '.', 0)) != SIZE_MAX;) {
+        label = xf_str_sub(label, dot + 1, label.len);
+    }
+    if (xf_str_starts(label, XF_STR_LIT("s3-"))) {
+        label = xf_str_sub(label, 3, label.len);
+    }
+    return partition_of(label) != NULL                        ? partition_of(label)
+           : strcmp(found->suffix, aws_partition.suffix) == 0 ? &aws_partition
+                                                              : found;
+}
+
+static bool is_aws_host(struct xf_str host)
+{
+    return partition_of_host(host) != NULL;
+}
+
+bool xf_uri_is_aws_sibling(const struct xf_uri_endpoint *a, const struct xf_uri_endpoint *b)
+{
+    const struct partition *mine = partition_of_host(xf_str_c(a->host));
+    struct xf_str host = xf_str_c(b->host);
+    size_t dot = 0;
+
+    /* A bucket may stand in front, with dots of its own. */
+    while (partition_of_host(host) == NULL && (dot = xf_str_find(host, '.', 0)) != SIZE_MAX) {
+        host = xf_str_sub(host, dot + 1, host.len);
+    }
+    return mine != NULL && partition_of_host(host) == mine;
 }
 
 static enum xf_code parse_host(struct xf_str host, struct xf_uri_endpoint *out, struct xf_err *err)
@@ -237,8 +284,10 @@ xf_uri_endpoint_parse(struct xf_str text, struct xf_uri_endpoint *out, struct xf
     return XF_OK;
 }
 
-enum xf_code
-xf_uri_endpoint_aws(struct xf_str region, struct xf_uri_endpoint *out, struct xf_err *err)
+enum xf_code xf_uri_endpoint_aws(struct xf_str region,
+                                 unsigned flags,
+                                 struct xf_uri_endpoint *out,
+                                 struct xf_err *err)
 {
     const struct partition *p = partition_of(region);
     XF_AUTO_BUF text = {0};
@@ -247,11 +296,42 @@ xf_uri_endpoint_aws(struct xf_str region, struct xf_uri_endpoint *out, struct xf
         return XF_FAIL(
             err, XF_E_INVAL, "'%.*s' is not the name of an AWS region", XF_STR_ARG(region));
     }
-    xf_buf_put_c(&text, "https://s3.");
-    xf_buf_put(&text, region);
-    xf_buf_put_byte(&text, '.');
-    xf_buf_put_c(&text, p->suffix);
+    if ((flags & XF_URI_AWS_FIPS) != 0 && strcmp(p->name, "aws-cn") == 0) {
+        return XF_FAIL(err, XF_E_INVAL, "partition aws-cn has no FIPS endpoints");
+    }
+    xf_buf_putf(&text,
+                "https://s3%s.%s%.*s.%s",
+                (flags & XF_URI_AWS_FIPS) != 0 ? "-fips" : "",
+                (flags & XF_URI_AWS_DUALSTACK) != 0 ? "dualstack." : "",
+                XF_STR_ARG(region),
+                p->suffix);
     return xf_uri_endpoint_parse(xf_buf_view(&text), out, err);
+}
+
+enum xf_code
+xf_uri_endpoint_move(struct xf_uri_endpoint *ep, struct xf_str region, struct xf_err *err)
+{
+    struct xf_str host = xf_str_c(ep->host);
+    const struct partition *p = partition_of_host(host);
+    bool is_fips = xf_str_starts(host, XF_STR_LIT("s3-fips."));
+    bool is_dual = xf_str_starts(host, XF_STR_LIT("s3.dualstack.")) ||
+                   xf_str_starts(host, XF_STR_LIT("s3-fips.dualstack."));
+    unsigned flags = (is_fips ? (unsigned)XF_URI_AWS_FIPS : 0U) |
+                     (is_dual ? (unsigned)XF_URI_AWS_DUALSTACK : 0U);
+    struct xf_uri_endpoint there;
+
+    if (p == NULL || partition_of(region) != p) {
+        return XF_FAIL(err,
+                       XF_E_INVAL,
+                       "region '%.*s' is not in the partition of '%s'",
+                       XF_STR_ARG(region),
+                       ep->host);
+    }
+    XF_TRY(xf_uri_endpoint_aws(region, flags, &there, err));
+    there.https = ep->https;
+    there.port = ep->port;
+    *ep = there; /* AWS has no base paths */
+    return XF_OK;
 }
 
 bool xf_uri_same_service(const struct xf_uri_endpoint *a,

@@ -47,17 +47,41 @@ struct xf_uri_endpoint {
 enum xf_code
 xf_uri_endpoint_parse(struct xf_str text, struct xf_uri_endpoint *out, struct xf_err *err);
 
+enum xf_uri_aws {
+    XF_URI_AWS_FIPS = 1,     /* s3-fips: TLS by FIPS 140 modules; not in aws-cn */
+    XF_URI_AWS_DUALSTACK = 2 /* dualstack: IPv6 addresses as well */
+};
+
 /**
  * The S3 endpoint of an AWS region, by its partition (aws, aws-cn, aws-us-gov, aws-eusc, iso...).
+ * flags: of enum xf_uri_aws.
  *
- * Errors: XF_E_INVAL when `region` does not look like a region label.
+ * Errors: XF_E_INVAL when `region` does not look like a region label, or has no such endpoint.
+ */
+enum xf_code xf_uri_endpoint_aws(struct xf_str region,
+                                 unsigned flags,
+                                 struct xf_uri_endpoint *out,
+                                 struct xf_err *err);
+
+/**
+ * The same endpoint in another region: only the region's label in an AWS host changes.
+ *
+ * Errors: XF_E_INVAL  the host is not AWS's, or has no region label; the region is not of its
+ *                     partition.
  */
 enum xf_code
-xf_uri_endpoint_aws(struct xf_str region, struct xf_uri_endpoint *out, struct xf_err *err);
+xf_uri_endpoint_move(struct xf_uri_endpoint *ep, struct xf_str region, struct xf_err *err);
+
+/* Whether both are S3 hosts of one AWS partition, by their suffix. */
+bool xf_uri_is_aws_sibling(const struct xf_uri_endpoint *a, const struct xf_uri_endpoint *b);
 
 /* The partition's name of a region ("aws", "aws-cn", ...), static; NULL when it is not an AWS
  * region's name. */
 const char *xf_uri_partition(struct xf_str region);
+
+/* The suffix of host names in a region's partition, "amazonaws.com" where the region is not known;
+ * static. */
+const char *xf_uri_aws_suffix(struct xf_str region);
 
 /**
  * Whether a server-side copy from one to the other can work: the same scheme, host, port and base

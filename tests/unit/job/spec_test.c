@@ -178,6 +178,15 @@ static void urls_are_checked(void **state)
         "https://HOST");
     check_refused(BOTH "region = \"us east\"\n",
                   "m.toml:5:10: a region's name has letters, digits, '-' and '_' only");
+    check_refused(BOTH "endpoint = \"http://x:1\"\nfips = true\n",
+                  "m.toml:6:8: [destination] has fips and an endpoint; give the endpoint that is "
+                  "meant, or none");
+    check_refused(
+        BOTH "endpoint = \"http://x:1\"\ndualstack = true\n",
+        "m.toml:6:13: [destination] has dualstack and an endpoint; give the endpoint that "
+        "is meant, or none");
+    check_refused(BOTH "ca_file = \"ca.pem\"\n",
+                  "m.toml:5:11: 'destination.ca_file' must be a whole path: other hosts read it");
     check_refused(
         BOTH "storage_class = \"standard\"\n",
         "m.toml:5:17: a storage class has capital letters, digits and '_', such as STANDARD_IA");

@@ -342,39 +342,6 @@ static void c060_slow_down_in_all_its_forms(void **state)
     }
 }
 
-static void c064_wrong_region_is_told_with_its_name(void **state)
-{
-    struct rig *r = *state;
-    XF_AUTO_BUF text = {0};
-
-    script_say(r->script,
-               "HTTP/1.1 301 Moved\r\nx-amz-bucket-region: eu-central-1\r\n"
-               "Content-Length: 0\r\n\r\n");
-    rig_head(r, "k");
-    assert_int_equal(r->code, XF_E_REDIRECT);
-    assert_string_equal(r->region.ptr, "eu-central-1");
-    script_say(r->script,
-               "HTTP/1.1 400 Bad Request\r\nx-amz-bucket-region: eu-central-1\r\n"
-               "Content-Length: 0\r\n\r\n");
-    rig_head(r, "k");
-    assert_int_equal(r->code, XF_E_REDIRECT);
-    script_say(r->script,
-               rig_reply(&text,
-                         "400 Bad Request",
-                         "",
-                         "<Error><Code>AuthorizationHeaderMalformed</Code><Region>ap-northeast-1"
-                         "</Region></Error>"));
-    rig_put(r, "x");
-    assert_int_equal(r->code, XF_E_REDIRECT);
-    assert_string_equal(r->region.ptr, "ap-northeast-1");
-    assert_non_null(strstr(r->msg.ptr, "ap-northeast-1"));
-    script_say(r->script,
-               "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://evil.example/\r\n"
-               "Content-Length: 0\r\n\r\n");
-    rig_head(r, "k"); /* not followed */
-    assert_int_equal(r->code, XF_E_REDIRECT);
-}
-
 static void c017_missing_objects_and_buckets_differ(void **state)
 {
     struct rig *r = *state;
@@ -456,83 +423,7 @@ static void want_of_descriptors_is_this_hosts_fault(void **state)
     assert_int_equal(r->code, XF_OK);
 }
 
-/* ---- repeats ---- */
-
-static void a_clock_that_is_off_is_corrected_once_and_remembered(void **state)
-{
-    struct rig *r = *state;
-    XF_AUTO_BUF text = {0};
-    XF_AUTO_BUF body = {0};
-    char date[XF_TIME_TEXT_MAX];
-    int64_t server_ms = xf_clock_wall_ms(xf_clock_real()) + 3600000;
-
-    xf_time_rfc3339(server_ms, false, date);
-    xf_buf_putf(
-        &body, "<Error><Code>RequestTimeTooSkewed</Code><ServerTime>%s</ServerTime></Error>", date);
-    script_say(r->script, rig_reply(&text, "403 Forbidden", "", body.ptr));
-    script_say(r->script, "HTTP/1.1 200 OK\r\nETag: \"e\"\r\nContent-Length: 0\r\n\r\n");
-    rig_put(r, "x");
-    assert_int_equal(r->code, XF_OK);
-    assert_int_equal(script_requests(r->script), 2);
-    assert_true(xf_s3_clock_offset_ms(r->s3) > 3590000);
-    assert_true(xf_s3_clock_offset_ms(r->s3) < 3610000);
-    xf_time_amz(server_ms, date);
-    date[11] = '\0'; /* to the hour; the test may run across one, hence the day at least */
-    date[8] = '\0';
-    ASSERT_SENT(r, 1, date);
-
-    script_say(r->script, text.ptr);
-    script_say(r->script, text.ptr);
-    rig_put(r, "x");
-    assert_int_equal(r->code, XF_E_CLOCK); /* once only */
-    assert_int_equal(script_requests(r->script), 4);
-}
-
-static void c059_expired_token_is_renewed_once(void **state)
-{
-    struct rig *r = *state;
-    XF_AUTO_BUF text = {0};
-
-    rig_reply(&text, "400 Bad Request", "", "<Error><Code>ExpiredToken</Code></Error>");
-    r->generation = 1; /* the source has newer keys */
-    script_say(r->script, text.ptr);
-    script_say(r->script, "HTTP/1.1 200 OK\r\nETag: \"e\"\r\nContent-Length: 0\r\n\r\n");
-    rig_put(r, "x");
-    assert_int_equal(r->code, XF_OK);
-    ASSERT_SENT(r, 0, "AKIAKEYNUMBER0/");
-    ASSERT_SENT(r, 1, "AKIAKEYNUMBER1/");
-    ASSERT_SENT(r, 1, "x-amz-security-token: " RIG_TOKEN);
-
-    script_say(r->script, text.ptr); /* the same old keys again: no loop */
-    rig_put(r, "x");
-    assert_int_equal(r->code, XF_E_CREDS);
-    assert_int_equal(script_requests(r->script), 3);
-
-    r->rotates = true; /* a source that is always newer: once for a request all the same */
-    script_say(r->script, text.ptr);
-    script_say(r->script, text.ptr);
-    rig_put(r, "x");
-    assert_int_equal(r->code, XF_E_CREDS);
-    assert_int_equal(script_requests(r->script), 5);
-}
-
-static void c059_expired_token_on_head_is_seen_in_a_header(void **state)
-{
-    struct rig *r = *state;
-
-    r->generation = 1;
-    script_say(r->script,
-               "HTTP/1.1 400 Bad Request\r\nx-amz-error-code: ExpiredToken\r\n"
-               "Content-Length: 0\r\n\r\n");
-    script_say(r->script, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n");
-    rig_head(r, "k");
-    assert_int_equal(r->code, XF_OK);
-    r->generation = 2; /* and where even the header is missing */
-    script_say(r->script, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-    script_say(r->script, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n");
-    rig_head(r, "k");
-    assert_int_equal(r->code, XF_OK);
-}
+/* ---- keys and answers ---- */
 
 static void without_credentials_nothing_is_signed(void **state)
 {
@@ -679,8 +570,7 @@ static void an_abort_is_answered_by_204(void **state)
     ASSERT_SENT(r, 0, "DELETE /bkt/k?uploadId=u HTTP/1.1\r\n");
 }
 
-#define T(fn)          cmocka_unit_test_setup_teardown(fn, rig_setup, rig_teardown)
-#define WITH_TOKEN(fn) cmocka_unit_test_setup_teardown(fn, rig_setup_token, rig_teardown)
+#define T(fn) cmocka_unit_test_setup_teardown(fn, rig_setup, rig_teardown)
 
 int main(void)
 {
@@ -701,15 +591,11 @@ int main(void)
         T(a_page_is_listed),
         T(an_answer_without_end_is_cut_off),
         T(c060_slow_down_in_all_its_forms),
-        T(c064_wrong_region_is_told_with_its_name),
         T(c017_missing_objects_and_buckets_differ),
         T(c012_archived_objects_are_told),
         T(a_lost_reply_leaves_a_write_open),
         T(nobody_there_is_unreachable_and_names_the_address),
         T(want_of_descriptors_is_this_hosts_fault),
-        T(a_clock_that_is_off_is_corrected_once_and_remembered),
-        WITH_TOKEN(c059_expired_token_is_renewed_once),
-        WITH_TOKEN(c059_expired_token_on_head_is_seen_in_a_header),
         T(without_credentials_nothing_is_signed),
         T(a_put_that_something_else_answered_is_no_success),
         T(aws_gets_its_own_headers),

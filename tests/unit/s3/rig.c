@@ -21,12 +21,26 @@ static enum xf_code give_creds(void *self, struct xf_creds **out, struct xf_err 
                         err);
 }
 
+static bool renew_creds(void *self, const struct xf_creds *used)
+{
+    struct rig *r = self;
+
+    (void)used; /* the client compares */
+    r->renews++;
+    if (r->coming == 0) {
+        return false;
+    }
+    r->generation += --r->coming == 0 ? 1 : 0;
+    return r->coming > 0;
+}
+
 static void keep_creds(void *self)
 {
     (void)self; /* the rig is the test's */
 }
 
-static const struct xf_creds_source_ops creds_ops = {.resolve = give_creds, .free = keep_creds};
+static const struct xf_creds_source_ops creds_ops = {
+    .resolve = give_creds, .renew = renew_creds, .free = keep_creds};
 
 void rig_open(struct rig *r, const struct rig_opts *o)
 {
@@ -44,6 +58,7 @@ void rig_open(struct rig *r, const struct rig_opts *o)
     xf_buf_putf(&url, "http://127.0.0.1:%u", o->port != 0 ? o->port : script_port(r->script));
     assert_int_equal(xf_uri_endpoint_parse(xf_buf_view(&url), &so.endpoint, &err), XF_OK);
     so.endpoint.is_aws = o->as_aws;
+    so.is_region_fixed = o->is_region_fixed;
     so.loop = r->loop;
     so.http = r->http;
     so.creds = o->no_creds ? NULL : xf_creds_source_of(&creds_ops, r, "test");

@@ -21,6 +21,8 @@ struct rig {
     bool with_token;
     bool rotates; /* and gives newer ones each time */
     int resolves;
+    unsigned coming; /* so many times the source says that newer keys come; then they are there */
+    unsigned renews; /* how often it was asked for them */
 
     /* the last result, copied */
     unsigned n_done;
@@ -45,6 +47,7 @@ struct rig_opts {
     struct xf_http_opts http;
     bool with_token;
     bool no_creds;
+    bool is_region_fixed;
     bool as_aws;   /* the client takes the endpoint for AWS's */
     unsigned port; /* 0: the script's */
 };

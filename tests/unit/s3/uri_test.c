@@ -96,14 +96,46 @@ static void aws_endpoints_follow_the_partition(void **state)
 
     (void)state;
     for (size_t i = 0; i < XF_ARRAY_LEN(rows); i++) {
-        assert_int_equal(xf_uri_endpoint_aws(xf_str_c(rows[i].region), &ep, &err), XF_OK);
+        assert_int_equal(xf_uri_endpoint_aws(xf_str_c(rows[i].region), 0, &ep, &err), XF_OK);
         assert_string_equal(ep.host, rows[i].host);
         assert_true(ep.is_aws);
         assert_string_equal(xf_uri_partition(xf_str_c(rows[i].region)), rows[i].partition);
     }
     for (size_t i = 0; i < XF_ARRAY_LEN(bad); i++) {
-        assert_int_equal(xf_uri_endpoint_aws(xf_str_c(bad[i]), &ep, &err), XF_E_INVAL);
+        assert_int_equal(xf_uri_endpoint_aws(xf_str_c(bad[i]), 0, &ep, &err), XF_E_INVAL);
     }
+}
+
+static void variants_of_aws_endpoints_follow_their_flags(void **state)
+{
+    static const struct {
+        const char *region;
+        unsigned flags;
+        const char *host; /* NULL: there is none */
+    } rows[] = {
+        {"us-east-1", XF_URI_AWS_FIPS, "s3-fips.us-east-1.amazonaws.com"},
+        {"us-east-1", XF_URI_AWS_DUALSTACK, "s3.dualstack.us-east-1.amazonaws.com"},
+        {"us-gov-west-1",
+         (unsigned)XF_URI_AWS_FIPS | (unsigned)XF_URI_AWS_DUALSTACK,
+         "s3-fips.dualstack.us-gov-west-1.amazonaws.com"},
+        {"cn-north-1", XF_URI_AWS_DUALSTACK, "s3.dualstack.cn-north-1.amazonaws.com.cn"},
+        {"cn-north-1", XF_URI_AWS_FIPS, NULL},
+    };
+    struct xf_uri_endpoint ep;
+    struct xf_err err;
+
+    (void)state;
+    for (size_t i = 0; i < XF_ARRAY_LEN(rows); i++) {
+        enum xf_code rc = xf_uri_endpoint_aws(xf_str_c(rows[i].region), rows[i].flags, &ep, &err);
+
+        assert_int_equal(rc, rows[i].host != NULL ? XF_OK : XF_E_INVAL);
+        if (rc == XF_OK) {
+            assert_string_equal(ep.host, rows[i].host);
+            assert_true(ep.is_aws);
+        }
+    }
+    assert_string_equal(xf_uri_aws_suffix(XF_STR_LIT("us-iso-east-1")), "c2s.ic.gov");
+    assert_string_equal(xf_uri_aws_suffix(XF_STR_LIT("nowhere")), "amazonaws.com");
 }
 
 static bool is_path(const char *endpoint, enum xf_uri_style style, const char *bucket)
@@ -275,6 +307,7 @@ int main(void)
         cmocka_unit_test(endpoints_are_taken_apart),
         cmocka_unit_test(bad_endpoints_are_refused),
         cmocka_unit_test(aws_endpoints_follow_the_partition),
+        cmocka_unit_test(variants_of_aws_endpoints_follow_their_flags),
         cmocka_unit_test(c065_style_follows_endpoint_and_bucket),
         cmocka_unit_test(targets),
         cmocka_unit_test(c035_copy_sources),
