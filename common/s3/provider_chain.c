@@ -460,7 +460,7 @@ static enum xf_code ask_profile(
             struct xf_err asked = *err;
             struct xf_err read;
             (void)no_keys(&p, is_default, &read);
-            return XF_FAIL(err, XF_E_CREDS, "%s; %s", read.msg, asked.msg);
+            return XF_FAIL_SUB(err, XF_E_CREDS, asked.sub, "%s; %s", read.msg, asked.msg);
         }
         return XF_OK;
     case WAY_NONE: break;
@@ -585,6 +585,13 @@ static enum xf_code recipe_region(void *self, struct xf_buf *out, struct xf_err 
     return XF_OK;
 }
 
+static bool recipe_renew(void *self, const struct xf_creds *used)
+{
+    const struct recipe *r = self;
+
+    return r->keeper != NULL && xf_creds_keeper_renew(r->keeper, used);
+}
+
 static void recipe_free(void *self)
 {
     struct recipe *r = self;
@@ -602,6 +609,7 @@ static void recipe_free(void *self)
 static const struct xf_creds_source_ops recipe_ops = {
     .resolve = recipe_resolve,
     .region = recipe_region,
+    .renew = recipe_renew,
     .free = recipe_free,
 };
 

@@ -10,6 +10,7 @@
 #include "common/base/file.h"
 #include "common/s3/provider_int.h"
 #include "common/s3/sigv4.h"
+#include "common/s3/uri.h"
 
 #include <curl/curl.h>
 #include <libxml/parser.h>
@@ -20,6 +21,7 @@ enum {
     METADATA_MS = 1000, /* where there is no such service, nobody answers */
     METADATA_TRIES = 3,
     REPLY_MAX = 64 * 1024,
+    SKEW_MS = 5 * 60 * 1000,
     TOKEN_FILE_MAX = 20000 /* bytes of a web identity token, as STS takes it */
 };
 
@@ -37,6 +39,7 @@ struct call {
 
 struct reply {
     long status;
+    int64_t date_ms; /* the server's clock; 0: it told none */
     struct xf_buf body;
 };
 
@@ -59,6 +62,19 @@ static size_t on_body(char *data, size_t size, size_t n, void *arg)
 
     xf_buf_put_mem(&r->body, data, size * n);
     return r->body.full ? 0 : size * n;
+}
+
+/* NOLINTNEXTLINE(readability-non-const-parameter): libcurl chose the signature */
+static size_t on_header(char *data, size_t size, size_t n, void *arg)
+{
+    struct reply *r = arg;
+    struct xf_str value = {data, size * n};
+    struct xf_str name;
+
+    if (xf_str_cut(&value, ':', &name) && xf_str_eq_nocase(name, XF_STR_LIT("date"))) {
+        (void)xf_time_parse_http(xf_str_trim(value), &r->date_ms); /* stays 0 */
+    }
+    return size * n;
 }
 
 static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
@@ -103,6 +119,7 @@ static CURLcode setup(CURL *easy, const struct asked *a)
         {CURLOPT_CUSTOMREQUEST, a->c->method},
         {CURLOPT_HTTPHEADER, a->list},
         {CURLOPT_WRITEDATA, a->r},
+        {CURLOPT_HEADERDATA, a->r},
         {CURLOPT_XFERINFODATA, a->stop},
         {CURLOPT_PROXY, a->c->is_local ? "" : NULL},
         {CURLOPT_CAINFO, a->ca_file},
@@ -117,6 +134,7 @@ static CURLcode setup(CURL *easy, const struct asked *a)
         }
     }
     rc = rc == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) : rc;
+    rc = rc == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header) : rc;
     rc = rc == CURLE_OK ? curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress) : rc;
     if (rc == CURLE_OK && a->c->body.len > 0) {
         rc = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)a->c->body.len);
@@ -192,6 +210,13 @@ imds_base(const struct xf_creds_env *env, struct xf_buf *out, struct xf_err *err
     return XF_OK;
 }
 
+/* A refusal that asking again does not change: no such role, no right, no such service. An
+ * unauthorised one may be a session token that has ended; 429 is the keeper's to wait for. */
+static bool is_final(long status)
+{
+    return status >= 400 && status < 500 && status != 401 && status != 408;
+}
+
 struct imds {
     const struct xf_creds_env *env;
     const char *base; /* of its URLs */
@@ -232,11 +257,13 @@ static enum xf_code imds_once(const struct xf_creds_env *env,
     XF_TRY(ask(env, &put, stop, r, err));
     struct xf_str token = xf_str_trim(xf_buf_view(&r->body));
     if (r->status != 200 || token.len == 0 || !is_header_text(token)) {
-        return XF_FAIL(err,
-                       XF_E_CREDS,
-                       "instance metadata: no session token (status %ld); in a container the hop "
-                       "limit must be 2",
-                       r->status);
+        return XF_FAIL_SUB(
+            err,
+            XF_E_CREDS,
+            (int)r->status,
+            "instance metadata: no session token (status %ld); in a container the hop "
+            "limit must be 2",
+            r->status);
     }
     xf_buf_putf(&line, "X-aws-ec2-metadata-token: %.*s", XF_STR_ARG(token));
     const struct imds m = {env, base, stop, line.ptr};
@@ -244,17 +271,21 @@ static enum xf_code imds_once(const struct xf_creds_env *env,
     struct xf_str names = xf_buf_view(&r->body);
     struct xf_str first = XF_STR_EMPTY;
     if (r->status != 200 || !xf_str_cut(&names, '\n', &first) || xf_str_trim(first).len == 0) {
-        return XF_FAIL(err,
-                       XF_E_CREDS,
-                       "instance metadata: this instance has no role (status %ld): attach an "
-                       "instance profile, or name a profile in the job",
-                       r->status);
+        return XF_FAIL_SUB(err,
+                           XF_E_CREDS,
+                           (int)r->status,
+                           "instance metadata: this instance has no role (status %ld): attach an "
+                           "instance profile, or name a profile in the job",
+                           r->status);
     }
     xf_buf_put_percent(&role, xf_str_trim(first), false);
     XF_TRY(imds_get(&m, xf_buf_view(&role), r, err));
     if (r->status != 200) {
-        return XF_FAIL(
-            err, XF_E_CREDS, "instance metadata: no keys of the role (status %ld)", r->status);
+        return XF_FAIL_SUB(err,
+                           XF_E_CREDS,
+                           (int)r->status,
+                           "instance metadata: no keys of the role (status %ld)",
+                           r->status);
     }
     return xf_creds_from_json(xf_buf_view(&r->body), "Token", "instance metadata", out, err);
 }
@@ -271,7 +302,7 @@ enum xf_code xf_creds_fetch_imds(const struct xf_creds_env *env,
     XF_TRY(imds_base(env, &base, err));
     for (int i = 0; i < METADATA_TRIES && rc != XF_OK; i++) {
         rc = imds_once(env, base.ptr, stop, &r, out, err);
-        if (stop != NULL && atomic_load(stop)) {
+        if (is_final(r.status) || (stop != NULL && atomic_load(stop))) {
             break;
         }
     }
@@ -362,7 +393,8 @@ enum xf_code xf_creds_fetch_container(const struct xf_creds_env *env,
         rc = ask(env, &get, stop, &r, err);
     }
     if (rc == XF_OK && r.status != 200) {
-        rc = XF_FAIL(err, XF_E_CREDS, "container credentials: status %ld", r.status);
+        rc = XF_FAIL_SUB(
+            err, XF_E_CREDS, (int)r.status, "container credentials: status %ld", r.status);
     } else if (rc == XF_OK) {
         rc = xf_creds_from_json(xf_buf_view(&r.body), "Token", "container credentials", out, err);
     }
@@ -408,13 +440,14 @@ sts_result(const struct reply *r, const char *where, struct xf_creds **out, stru
                               : XF_STR_EMPTY;
     }
     if (r->status != 200) {
-        rc = XF_FAIL(err,
-                     XF_E_CREDS,
-                     "%s: STS refused (%ld %.*s): %.*s",
-                     where,
-                     r->status,
-                     XF_STR_ARG(text[4]),
-                     XF_STR_ARG(xf_str_sub(text[5], 0, 300)));
+        rc = XF_FAIL_SUB(err,
+                         XF_E_CREDS,
+                         (int)r->status,
+                         "%s: STS refused (%ld %.*s): %.*s",
+                         where,
+                         r->status,
+                         XF_STR_ARG(text[4]),
+                         XF_STR_ARG(xf_str_sub(text[5], 0, 300)));
     } else {
         const struct xf_creds_found f = {text[0], text[1], text[2], text[3]};
         rc = xf_creds_make(&f, where, out, err);
@@ -432,6 +465,8 @@ sts_result(const struct reply *r, const char *where, struct xf_creds **out, stru
 static void sts_url(const struct xf_creds_env *env, struct xf_str region, struct xf_buf *out)
 {
     struct xf_str given = xf_creds_env_get(env, "AWS_ENDPOINT_URL_STS");
+    bool is_fips =
+        xf_str_eq_nocase(xf_creds_env_get(env, "AWS_USE_FIPS_ENDPOINT"), XF_STR_LIT("true"));
 
     if (given.len > 0) {
         xf_buf_put(out, given);
@@ -440,9 +475,10 @@ static void sts_url(const struct xf_creds_env *env, struct xf_str region, struct
         }
     } else {
         xf_buf_putf(out,
-                    "https://sts.%.*s.amazonaws.com%s/",
+                    "https://sts%s.%.*s.%s/",
+                    is_fips ? "-fips" : "",
                     XF_STR_ARG(region),
-                    xf_str_starts(region, XF_STR_LIT("cn-")) ? ".cn" : "");
+                    xf_uri_aws_suffix(region));
     }
 }
 
@@ -471,11 +507,16 @@ static void sts_form(const struct xf_creds_role *role, struct xf_str token, stru
     xf_sigv4_query(out, form, n);
 }
 
+struct sts_call {
+    struct xf_str region;
+    const char *url;
+    struct xf_str body;
+    int64_t wall_ms; /* to sign with */
+};
+
 /* Headers of the signed request, as lines. */
 static enum xf_code sts_sign(const struct xf_creds_role *role,
-                             struct xf_str region,
-                             const char *url,
-                             struct xf_str body,
+                             const struct sts_call *c,
                              struct xf_buf lines[4],
                              struct xf_err *err)
 {
@@ -483,14 +524,14 @@ static enum xf_code sts_sign(const struct xf_creds_role *role,
     XF_AUTO_BUF auth = {0};
     char hash[XF_SIGV4_HEX_LEN + 1];
     char date[XF_TIME_TEXT_MAX];
-    struct xf_str rest = xf_str_c(url);
+    struct xf_str rest = xf_str_c(c->url);
     struct xf_str host = XF_STR_EMPTY;
     struct xf_str token = xf_creds_session_token(role->base);
 
     rest = xf_str_sub(rest, xf_str_find(rest, '/', 0) + 2, rest.len); /* behind scheme:// */
     (void)xf_str_cut(&rest, '/', &host); /* sts_url() always ends the host so */
-    xf_time_amz(xf_clock_wall_ms(xf_clock_real()), date);
-    XF_TRY(xf_sigv4_sha256(signer, body, hash, err));
+    xf_time_amz(c->wall_ms, date);
+    XF_TRY(xf_sigv4_sha256(signer, c->body, hash, err));
     const struct xf_sigv4_pair headers[] = {
         {XF_STR_LIT("content-type"), XF_STR_LIT("application/x-www-form-urlencoded")},
         {XF_STR_LIT("host"), host},
@@ -502,7 +543,7 @@ static enum xf_code sts_sign(const struct xf_creds_role *role,
                                .headers = headers,
                                .n_headers = token.len > 0 ? 4 : 3,
                                .payload = xf_str_c(hash),
-                               .region = region,
+                               .region = c->region,
                                .service = XF_STR_LIT("sts")};
     memcpy(req.date, date, XF_SIGV4_DATE_LEN);
     XF_TRY(xf_sigv4_sign(signer, role->base, &req, &auth, NULL, err));
@@ -531,6 +572,41 @@ static enum xf_code read_token(const struct xf_creds_role *role,
     return XF_OK;
 }
 
+/* Signed when there are keys to sign with. */
+static enum xf_code sts_ask(const struct xf_creds_env *env,
+                            const struct xf_creds_role *role,
+                            const struct sts_call *c,
+                            xf_creds_stop stop,
+                            struct reply *r,
+                            struct xf_err *err)
+{
+    struct xf_buf lines[4] = {{0}, {0}, {0}, {0}};
+    struct call post = {.method = "POST",
+                        .url = xf_str_c(c->url),
+                        .lines = {"Content-Type: application/x-www-form-urlencoded"},
+                        .body = c->body};
+    enum xf_code rc = role->token_file.len == 0 ? sts_sign(role, c, lines, err) : XF_OK;
+    size_t n = 1;
+
+    for (size_t i = 0; i < XF_ARRAY_LEN(lines); i++) {
+        if (lines[i].len > 0) {
+            post.lines[n++] = lines[i].ptr;
+        }
+    }
+    rc = rc == XF_OK ? ask(env, &post, stop, r, err) : rc;
+    for (size_t i = 0; i < XF_ARRAY_LEN(lines); i++) {
+        xf_creds_secret_fini(&lines[i]);
+    }
+    return rc;
+}
+
+/* STS calls a signature of a clock that is off wrong, or expired; its own clock tells. */
+static bool is_clock_off(const struct reply *r, int64_t wall_ms)
+{
+    return r->status == 403 && r->date_ms != 0 &&
+           (r->date_ms > wall_ms + SKEW_MS || r->date_ms < wall_ms - SKEW_MS);
+}
+
 enum xf_code xf_creds_fetch_role(const struct xf_creds_env *env,
                                  const struct xf_creds_role *role,
                                  const char *where,
@@ -538,39 +614,28 @@ enum xf_code xf_creds_fetch_role(const struct xf_creds_env *env,
                                  struct xf_creds **out,
                                  struct xf_err *err)
 {
-    struct xf_str region = role->region.len > 0 ? role->region : XF_STR_LIT("us-east-1");
     XF_AUTO_BUF url = {0};
     XF_AUTO_SECRET token = {0};
     XF_AUTO_SECRET body = {0};
-    struct xf_buf lines[4] = {{0}, {0}, {0}, {0}};
     struct reply r = {0};
-    enum xf_code rc = XF_OK;
+    struct sts_call c = {
+        .region = role->region.len > 0 ? role->region : XF_STR_LIT("us-east-1"),
+        .wall_ms = xf_clock_wall_ms(xf_clock_real()),
+    };
 
-    sts_url(env, region, &url);
+    sts_url(env, c.region, &url);
     if (role->token_file.len > 0) {
         XF_TRY(read_token(role, where, &token, err));
     }
     sts_form(role, xf_str_trim(xf_buf_view(&token)), &body);
-    if (role->token_file.len == 0) {
-        rc = sts_sign(role, region, url.ptr, xf_buf_view(&body), lines, err);
-    }
-    if (rc == XF_OK) {
-        struct call post = {.method = "POST",
-                            .url = xf_buf_view(&url),
-                            .lines = {"Content-Type: application/x-www-form-urlencoded"},
-                            .body = xf_buf_view(&body)};
-        size_t n = 1;
-        for (size_t i = 0; i < XF_ARRAY_LEN(lines); i++) {
-            if (lines[i].len > 0) {
-                post.lines[n++] = lines[i].ptr;
-            }
-        }
-        rc = ask(env, &post, stop, &r, err);
+    c.url = url.ptr;
+    c.body = xf_buf_view(&body);
+    enum xf_code rc = sts_ask(env, role, &c, stop, &r, err);
+    if (rc == XF_OK && is_clock_off(&r, c.wall_ms)) {
+        c.wall_ms = r.date_ms;
+        rc = sts_ask(env, role, &c, stop, &r, err);
     }
     rc = rc == XF_OK ? sts_result(&r, where, out, err) : rc;
-    for (size_t i = 0; i < XF_ARRAY_LEN(lines); i++) {
-        xf_creds_secret_fini(&lines[i]);
-    }
     reply_fini(&r);
     return rc;
 }

@@ -98,11 +98,13 @@ XF_MUST_CHECK enum xf_code xf_creds_keeper_get(const char *name,
  */
 void xf_creds_keeper_put(struct xf_creds_keeper *k);
 /**
- * What it holds; the caller owns one reference. Waits only while the first fetch goes on, up to 15
- * s. Keys that have ended, after
+ * What it holds; the caller owns one reference. Waits only while the first fetch goes on (or the
+ * provider is too busy for it: 429, 5xx in err.sub), up to 15 s. Keys that have ended, after
  * refreshes that failed, are not given: the error is that of the last refresh.
  */
 XF_MUST_CHECK enum xf_code
 xf_creds_keeper_take(struct xf_creds_keeper *k, struct xf_creds **out, struct xf_err *err);
+/** As xf_creds_renew(); one fetch for all that ask, and no second one within 10 s. */
+bool xf_creds_keeper_renew(struct xf_creds_keeper *k, const struct xf_creds *used);
 
 #endif

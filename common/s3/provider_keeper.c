@@ -1,8 +1,9 @@
 /*
  * provider_keeper.c - credentials that end, kept fresh by one thread for the whole process.
  *
- *   fetch -> hold -> (AHEAD_MS before the end, with jitter) fetch -> ...
- *              +-- failed: again after a growing pause, what is held stays until it ends
+ *   fetch -> hold -> (AHEAD_MS before the end, with jitter; or at once, when the service takes what
+ *    ^        |       is held for ended) fetch -> ...
+ *    +- pause +-- failed: what is held stays until it ends
  *
  * Every source of the process that wants the same keys shares a keeper, so that a metadata service
  * is asked once and not by each lane. Threads: any; the registry's lock goes before a
@@ -11,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/list.h"
 #include "common/base/log.h"
+#include "common/base/retry.h"
 #include "common/base/rng.h"
 #include "common/rt/thread.h"
 #include "common/s3/provider_int.h"
@@ -22,9 +24,9 @@ enum {
     FIRST_WAIT_MS = 15 * 1000, /* creds.h tells it */
     AHEAD_MS = 15 * 60 * 1000, /* new keys appear at least 5 minutes before the old ones end */
     LEAST_MS = 10 * 1000,      /* between two refreshes, whatever their times say */
-    PAUSE_MIN_MS = 1000,
-    PAUSE_MAX_MS = 60 * 1000,
-    STATIC_MS = 3600 * 1000 /* keys without an end are asked for again as well */
+    PAUSE_MIN_MS = 1000,       /* after a failure, before the growing wait of retry.h exceeds it */
+    EARLY_MAX_MS = 500,        /* refused keys: hosts whose keys were withdrawn ask spread so far */
+    STATIC_MS = 3600 * 1000    /* keys without an end are asked for again as well */
 };
 
 struct xf_creds_keeper {
@@ -41,6 +43,10 @@ struct xf_creds_keeper {
     struct xf_creds *held; /* NULL: none */
     struct xf_err err;     /* of the last fetch */
     bool has_tried;
+    bool is_fetching;
+    bool is_wanted;   /* what is held was refused */
+    int64_t early_ms; /* mono; when it was last wanted so; 0: never */
+    uint32_t fails;   /* fetches in a row */
 };
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -85,37 +91,61 @@ static int64_t rest_ms(struct xf_creds_keeper *k)
     return rest < LEAST_MS ? LEAST_MS : rest;
 }
 
+/* Take what a fetch gave; until the next one, in ms. */
+static int64_t
+note(struct xf_creds_keeper *k, enum xf_code rc, struct xf_creds *fresh, const struct xf_err *err)
+{
+    k->has_tried = true;
+    k->is_fetching = false;
+    k->err = *err;
+    if (rc == XF_OK) {
+        xf_creds_unref(k->held);
+        k->held = fresh;
+        k->fails = 0;
+        return rest_ms(k);
+    }
+    if (!atomic_load(&k->stop)) {
+        XF_WARN("credentials.not_refreshed", xf_f_c("of", k->name), xf_f_err(err));
+    }
+    return xf_retry_wait_ms(XF_CLASS_SLOW_DOWN, k->fails++, PAUSE_MIN_MS, &k->rng);
+}
+
+static void wait_out(struct xf_creds_keeper *k, int64_t ms)
+{
+    int64_t now = xf_clock_mono_ms(xf_clock_real());
+    int64_t until = now + ms;
+    bool is_early = false;
+
+    while (!atomic_load(&k->stop) && now < until) {
+        if (k->is_wanted && !is_early) {
+            int64_t soon = now + (int64_t)xf_rng_below(&k->rng, EARLY_MAX_MS);
+
+            is_early = true;
+            until = soon < until ? soon : until;
+        } else {
+            timed_wait(k, until - now);
+        }
+        now = xf_clock_mono_ms(xf_clock_real());
+    }
+}
+
 static void run(void *arg)
 {
     struct xf_creds_keeper *k = arg;
-    int64_t pause_ms = PAUSE_MIN_MS;
 
     while (!atomic_load(&k->stop)) {
         struct xf_creds *fresh = NULL;
         struct xf_err err = {0};
-        enum xf_code rc = k->ops->fetch(k->self, &k->stop, &fresh, &err);
-        int64_t wait_ms;
 
         lock(&k->lock);
-        k->has_tried = true;
-        k->err = err;
-        if (rc == XF_OK) {
-            xf_creds_unref(k->held);
-            k->held = fresh;
-            pause_ms = PAUSE_MIN_MS;
-            wait_ms = rest_ms(k);
-        } else {
-            wait_ms = pause_ms;
-            pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
-            if (!atomic_load(&k->stop)) {
-                XF_WARN("credentials.not_refreshed", xf_f_c("of", k->name), xf_f_err(&err));
-            }
-        }
+        k->is_fetching = true;
+        k->is_wanted = false;
+        unlock(&k->lock);
+        enum xf_code rc = k->ops->fetch(k->self, &k->stop, &fresh, &err);
+        lock(&k->lock);
+        int64_t wait_ms = note(k, rc, fresh, &err);
         XF_ASSERT(pthread_cond_broadcast(&k->changed) == 0);
-        int64_t until = xf_clock_mono_ms(xf_clock_real()) + wait_ms;
-        while (!atomic_load(&k->stop) && xf_clock_mono_ms(xf_clock_real()) < until) {
-            timed_wait(k, until - xf_clock_mono_ms(xf_clock_real()));
-        }
+        wait_out(k, wait_ms);
         unlock(&k->lock);
     }
 }
@@ -209,6 +239,12 @@ void xf_creds_keeper_put(struct xf_creds_keeper *k)
     }
 }
 
+/* The provider was there, and will answer in a moment. */
+static bool is_passing(const struct xf_err *err)
+{
+    return err->sub == 429 || (err->sub >= 500 && err->sub <= 599);
+}
+
 enum xf_code
 xf_creds_keeper_take(struct xf_creds_keeper *k, struct xf_creds **out, struct xf_err *err)
 {
@@ -216,7 +252,8 @@ xf_creds_keeper_take(struct xf_creds_keeper *k, struct xf_creds **out, struct xf
     enum xf_code rc = XF_OK;
 
     lock(&k->lock);
-    while (!k->has_tried && xf_clock_mono_ms(xf_clock_real()) < until) {
+    while (k->held == NULL && (!k->has_tried || is_passing(&k->err)) &&
+           xf_clock_mono_ms(xf_clock_real()) < until) {
         timed_wait(k, until - xf_clock_mono_ms(xf_clock_real()));
     }
     int64_t ends_ms = k->held != NULL ? xf_creds_expires_ms(k->held) : 0;
@@ -231,4 +268,23 @@ xf_creds_keeper_take(struct xf_creds_keeper *k, struct xf_creds **out, struct xf
     }
     unlock(&k->lock);
     return rc;
+}
+
+bool xf_creds_keeper_renew(struct xf_creds_keeper *k, const struct xf_creds *used)
+{
+    int64_t now = xf_clock_mono_ms(xf_clock_real());
+    bool is_coming = false;
+
+    lock(&k->lock);
+    if (k->held == NULL || xf_creds_is_same(k->held, used)) {
+        if (!k->is_fetching && !k->is_wanted && k->fails == 0 &&
+            (k->early_ms == 0 || now - k->early_ms >= LEAST_MS)) {
+            k->is_wanted = true;
+            k->early_ms = now;
+            XF_ASSERT(pthread_cond_broadcast(&k->changed) == 0);
+        }
+        is_coming = k->is_wanted || k->is_fetching;
+    }
+    unlock(&k->lock);
+    return is_coming;
 }

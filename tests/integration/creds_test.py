@@ -169,6 +169,50 @@ def test_keys_that_end_amid_a_job_are_renewed_before():
         same(s3.diff("src/", "dst/"))
 
 
+def printed(key):
+    return json.dumps({"Version": 1, "AccessKeyId": key, "SecretAccessKey": SECRET, "SessionToken": "tok-" + key, "Expiration": when(3600)})
+
+
+def c059_keys_that_end_before_their_time_are_renewed_amid_parts():
+    names = [(f"AKIASRC{n}", f"AKIADST{n}") for n in range(3)]
+    with Lab("c059") as lab, Services(names[0][1]) as sv:
+        lab.secrets.append(SECRET)
+        keys = [[a for n in names for a in ("--key", key_of(n[side]))] for side in (0, 1)]
+        one = lab.s3d("s3", "--object", "src/big:60MiB", *keys[0])
+        two = lab.s3d("s3b", "--bucket", "dst", *keys[1])
+        out = config(lab, printed(names[0][0]), "keys")
+        path = config(lab, f'[profile from]\ncredential_process = /bin/cat "{out}"\n')
+        env = {"AWS_CONFIG_FILE": path, "AWS_EC2_METADATA_DISABLED": "false", "AWS_EC2_METADATA_SERVICE_ENDPOINT": sv.url}
+        lab.coordinator(env=env)
+        lab.agent("one", env=env)
+        # Parts that fit a buffer are sent again by the client, streamed ones by the agent.
+        for n, part in enumerate(("5MiB", "20MiB")):
+            job = os.path.join(lab.dir, f"job{n}.toml")
+            with open(job, "w", encoding="utf-8") as f:
+                f.write(f'[source]\nurl = "s3://src/"\nendpoint = "{one.url}"\nprofile = "from"\n'
+                        f'[destination]\nurl = "s3://dst/{n}/"\nendpoint = "{two.url}"\n'
+                        f'[copy]\nmode = "relay"\npart_size = "{part}"\n[limits]\nbandwidth = "100Mbit/s"\n')
+            began = two.count("UploadPart")
+            job = lab.submit(job)
+            wait_for("a part", lambda b=began: two.count("UploadPart") > b, 60)
+            asked = sv.count("/latest/api/token")
+            sv.key = names[n + 1][1]
+            with open(out, "w", encoding="utf-8") as f:
+                f.write(printed(names[n + 1][0]))
+            for side, server in enumerate((one, two)):
+                old = f"x-amz-security-token: tok-{names[n][side]}"
+                empty = {"status": 400, "body": "", "headers": {"x-amz-error-code": "ExpiredToken"}}
+                server.faults({"op": ["HeadObject", "HeadBucket"], "header": old, "action": empty, "id": "head"},
+                              {"header": old, "action": {"status": 400, "code": "ExpiredToken"}, "id": f"old{n}"})
+            st = lab.wait_job(job, 120)
+            check(st["state"] == "completed" and st["objects"]["copied"] == 1, json.dumps(st))
+            same(one.diff("src/", f"dst/{n}/", other=two))
+            check(two.count("CreateMultipartUpload") == n + 1, "the upload was begun anew")
+            for server in (one, two):
+                check(any(r["id"] == f"old{n}" and r["fired"] > 0 for r in server.admin("faults")), f"nothing was refused: {server.admin('faults')}")
+            check(sv.count("/latest/api/token") - asked == 1, f"{sv.count('/latest/api/token') - asked} refreshes of the agent")
+
+
 def test_a_containers_keys_need_its_token():
     with Lab("container") as lab, Services("AKIACONT") as sv:
         s3 = bucket(lab, key_of("AKIACONT"))
