@@ -10,12 +10,12 @@
 #define XF_AGENT_ENGINE_OP_H
 
 #include "agent/bulk.h"
-#include "agent/limit.h"
 #include "agent/pool.h"
 #include "agent/rate.h"
 #include "agent/verify.h"
 #include "agent/work.h"
 #include "common/base/fsm.h"
+#include "common/rt/limit.h"
 #include "common/s3/client.h"
 #include "common/s3/sum.h"
 

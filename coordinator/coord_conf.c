@@ -154,6 +154,15 @@ static const struct xf_conf_opt rows[] = {
      .def = "10",
      .help = "Errors in a row after which a listing counts as incomplete. An endpoint that is down "
              "is waited for without end."},
+    {.name = "list.requests",
+     .type = XF_CONF_INT,
+     .offset = AT(list_requests),
+     .min = 1,
+     .max = 256,
+     .unit = "requests",
+     .def = "32",
+     .help = "Most pages asked for at a time of one source; what the service takes is found below. "
+             "1: one page after the other."},
     {.name = "s3", .type = XF_CONF_SECTION, .help = "Connections to the S3 endpoints."},
     {.name = "s3.ca_file",
      .type = XF_CONF_STRING,

@@ -26,6 +26,7 @@ struct xf_coord_conf {
     int64_t batch_objects;
     uint64_t batch_bytes;
     int64_t list_tries;
+    int64_t list_requests;
     struct xf_str ca_file; /* empty: AWS_CA_BUNDLE, else the system's */
     int64_t sessions_max;
     int64_t session_ms;

@@ -5,7 +5,7 @@
  * Lister loop --events--> core loop: what listings and probes tell.
  *
  * Invariants:
- * 1. Listings, clients and the store's port are touched by the lister's thread only.
+ * 1. Spreads, clients and the store's port are touched by the lister's thread only.
  * 2. A command or event owns its strings; whoever takes it frees it.
  * 3. The thread ends when it was told to and no listing or probe is left.
  */
@@ -15,6 +15,7 @@
 #include "common/job/spec.h"
 #include "common/rt/queue.h"
 #include "common/rt/thread.h"
+#include "coordinator/spread.h"
 
 enum {
     QUEUE_CAP = 4096,
@@ -68,7 +69,7 @@ struct xf_lister {
     struct xf_http *http;
     struct xf_http *probe_http;
     struct xf_store_port *port;
-    struct xf_list listings;
+    struct xf_list spreads;
     struct xf_list finished; /* to be freed by the reaper */
     struct xf_timer reaper;
     size_t n_probes;
@@ -125,7 +126,7 @@ static void on_events(void *arg)
 
 static void quit_if_idle(struct xf_lister *l)
 {
-    if (l->is_quitting && l->n_probes == 0 && xf_list_is_empty(&l->listings) &&
+    if (l->is_quitting && l->n_probes == 0 && xf_list_is_empty(&l->spreads) &&
         xf_list_is_empty(&l->finished)) {
         xf_loop_stop(l->loop);
     }
@@ -137,64 +138,59 @@ static void on_reap(struct xf_timer *t)
     struct xf_list *node = NULL;
 
     while ((node = xf_list_pop_front(&l->finished)) != NULL) {
-        xf_listing_free(XF_CONTAINER_OF(node, struct xf_listing, link));
+        xf_spread_free(xf_spread_of_link(node));
     }
     quit_if_idle(l);
 }
 
-static void retire(struct xf_lister *l, struct xf_listing *g)
+static void on_page(void *arg, int64_t job, size_t n_tasks)
 {
-    xf_list_remove(&g->link);
-    xf_list_push_back(&l->finished, &g->link);
-    xf_timer_in(l->loop, &l->reaper, 0);
-}
-
-static void on_listing_page(void *arg, struct xf_listing *g, size_t n_tasks)
-{
-    struct event *e = event_new(EV_PAGE, g->job);
+    struct event *e = event_new(EV_PAGE, job);
 
     e->n_tasks = n_tasks;
     send_event(arg, e);
 }
 
-static void on_listing_done(void *arg, struct xf_listing *g)
+static void on_done(void *arg, int64_t job, int64_t shard)
 {
-    struct event *e = event_new(EV_DONE, g->job);
+    struct event *e = event_new(EV_DONE, job);
 
-    e->shard = g->shard;
+    e->shard = shard;
     send_event(arg, e);
-    retire(arg, g);
 }
 
-static void on_listing_failed(void *arg, struct xf_listing *g, const struct xf_err *err)
+static void on_failed(void *arg, int64_t job, int64_t shard, const struct xf_err *err)
 {
-    struct event *e = event_new(EV_FAILED, g->job);
+    struct event *e = event_new(EV_FAILED, job);
 
-    e->shard = g->shard;
-    e->err = *err;
-    send_event(arg, e);
-    retire(arg, g);
-}
-
-static void on_listing_wait(void *arg, struct xf_listing *g, const struct xf_err *err)
-{
-    struct event *e = event_new(EV_WAIT, g->job);
-
+    e->shard = shard;
     e->err = *err;
     send_event(arg, e);
 }
 
-static void on_listing_ended(void *arg, struct xf_listing *g)
+static void on_wait(void *arg, int64_t job, const struct xf_err *err)
 {
-    retire(arg, g);
+    struct event *e = event_new(EV_WAIT, job);
+
+    e->err = *err;
+    send_event(arg, e);
 }
 
-static const struct xf_listing_events listing_events = {
-    .on_page = on_listing_page,
-    .on_done = on_listing_done,
-    .on_failed = on_listing_failed,
-    .on_wait = on_listing_wait,
-    .on_ended = on_listing_ended,
+static void on_over(void *arg, struct xf_spread *s)
+{
+    struct xf_lister *l = arg;
+
+    xf_list_remove(xf_spread_link(s));
+    xf_list_push_back(&l->finished, xf_spread_link(s));
+    xf_timer_in(l->loop, &l->reaper, 0);
+}
+
+static const struct xf_spread_events spread_events = {
+    .on_page = on_page,
+    .on_done = on_done,
+    .on_failed = on_failed,
+    .on_wait = on_wait,
+    .on_over = on_over,
 };
 
 static struct xf_side_env side_env(struct xf_lister *l, struct xf_http *http)
@@ -206,26 +202,41 @@ static struct xf_side_env side_env(struct xf_lister *l, struct xf_http *http)
                                 .on_done_arg = l->opts.on_request_arg};
 }
 
+static struct xf_spread *find_spread(struct xf_lister *l, int64_t job, uint32_t source_no)
+{
+    XF_LIST_FOREACH (node, &l->spreads) {
+        struct xf_spread *s = xf_spread_of_link(node);
+        if (xf_spread_is(s, job, source_no)) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
 static void start_listing(struct xf_lister *l, const struct command *c)
 {
     struct xf_err err;
-    struct xf_listing *g = NULL;
-    const struct xf_listing_start s = {
-        .shard = &c->shard, .spec = c->spec, .start_ms = c->start_ms};
-    const struct xf_listing_env env = {.limits = l->opts.limits,
-                                       .side = side_env(l, l->http),
-                                       .port = l->port,
-                                       .events = &listing_events,
-                                       .arg = l};
+    struct xf_spread *s = find_spread(l, c->shard.job, c->shard.source_no);
+    const struct xf_spread_opts o = {
+        .limits = l->opts.limits,
+        .side = side_env(l, l->http),
+        .port = l->port,
+        .events = &spread_events,
+        .arg = l,
+        .job = c->shard.job,
+        .source_no = c->shard.source_no,
+        .spec = c->spec,
+        .start_ms = c->start_ms,
+    };
 
-    if (xf_listing_new(&env, &s, &g, &err) != XF_OK) {
-        struct event *e = event_new(EV_FAILED, c->shard.job);
-        e->shard = c->shard.id;
-        e->err = err;
-        send_event(l, e);
-        return;
+    if (s == NULL) {
+        if (xf_spread_new(&o, &s, &err) != XF_OK) {
+            on_failed(l, c->shard.job, c->shard.id, &err);
+            return;
+        }
+        xf_list_push_back(&l->spreads, xf_spread_link(s));
     }
-    xf_list_push_back(&l->listings, &g->link);
+    xf_spread_add(s, &c->shard);
 }
 
 /* ---- probes -------------------------------------------------------------------------------------
@@ -273,24 +284,24 @@ static void start_probe(struct xf_lister *l, const struct command *c)
 /* ---- commands -----------------------------------------------------------------------------------
  */
 
-static void each_of_job(struct xf_lister *l, int64_t job, void (*act)(struct xf_listing *g))
+static void each_of_job(struct xf_lister *l, int64_t job, void (*act)(struct xf_spread *s))
 {
-    XF_LIST_FOREACH (node, &l->listings) {
-        struct xf_listing *g = XF_CONTAINER_OF(node, struct xf_listing, link);
-        if (job == 0 || g->job == job) {
-            act(g);
+    XF_LIST_FOREACH (node, &l->spreads) {
+        struct xf_spread *s = xf_spread_of_link(node);
+        if (job == 0 || xf_spread_is(s, job, XF_SPREAD_ANY)) {
+            act(s);
         }
     }
 }
 
-static void pause_one(struct xf_listing *g)
+static void pause_one(struct xf_spread *s)
 {
-    xf_listing_pause(g, true);
+    xf_spread_pause(s, true);
 }
 
-static void resume_one(struct xf_listing *g)
+static void resume_one(struct xf_spread *s)
 {
-    xf_listing_pause(g, false);
+    xf_spread_pause(s, false);
 }
 
 static void do_command(struct xf_lister *l, const struct command *c)
@@ -299,11 +310,11 @@ static void do_command(struct xf_lister *l, const struct command *c)
     case CMD_START: start_listing(l, c); break;
     case CMD_PAUSE: each_of_job(l, c->job, pause_one); break;
     case CMD_RESUME: each_of_job(l, c->job, resume_one); break;
-    case CMD_STOP: each_of_job(l, c->job, xf_listing_stop); break;
+    case CMD_STOP: each_of_job(l, c->job, xf_spread_stop); break;
     case CMD_PROBE: start_probe(l, c); break;
     case CMD_QUIT:
         l->is_quitting = true;
-        each_of_job(l, 0, xf_listing_stop);
+        each_of_job(l, 0, xf_spread_stop);
         quit_if_idle(l);
         break;
     }
@@ -384,7 +395,7 @@ xf_lister_new(const struct xf_lister_opts *opts, struct xf_lister **out, struct 
     XF_AUTO(xf_lister) l = xf_xcalloc(1, sizeof(*l));
 
     l->opts = *opts;
-    xf_list_init(&l->listings);
+    xf_list_init(&l->spreads);
     xf_list_init(&l->finished);
     XF_TRY(xf_queue_new(QUEUE_CAP, &l->commands, err));
     XF_TRY(xf_queue_new(QUEUE_CAP, &l->events, err));

@@ -1,7 +1,8 @@
 /*
  * lister.h - lists the sources of jobs into the store, on a thread of its own.
  *
- * Each shard is walked by one listing: a page, its commit, the next page. The commit stores the
+ * A source is listed by as many requests at a time as its service takes (spread.h). Each shard of
+ * it is walked by one listing: a page, its commit, the next page. The commit stores the
  * page's batches and moves the cursor in one transaction, so a crash repeats at most the page in
  * hand and loses none. A page that cannot be had is asked for again from the last good key; an
  * endpoint that is down, or trouble of this host's own, is waited for without end and told; after
@@ -20,6 +21,12 @@
 #include "coordinator/store.h"
 
 struct xf_lister; /* opaque */
+
+struct xf_listing_start {
+    const struct xf_shard_row *shard; /* open */
+    struct xf_str spec;               /* migrate.toml */
+    int64_t start_ms; /* the job's start, wall clock; ages in [select] count from it */
+};
 
 /* On the core loop. */
 struct xf_lister_events {

@@ -125,10 +125,6 @@ static enum xf_code build_all(struct build *b, struct xf_err *err)
 
     for (size_t i = 0; i < in->n_objects; i++) {
         const struct xf_xml_object *x = &in->objects[i];
-        if (in->hi.len > 0 && xf_str_cmp(x->key, in->hi) >= 0) {
-            out->is_past_end = true;
-            break;
-        }
         if (x->key.len == 0 || (cursor.len > 0 && xf_str_cmp(x->key, cursor) <= 0)) {
             out->dropped++;
             continue;

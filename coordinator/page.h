@@ -4,8 +4,8 @@
  * Pure. Every selected key of the page comes out exactly once: in a batch's manifest when it is
  * below the multipart threshold, as an upload from there on. What is wrong with an object (no legal
  * destination key, too large) is found by the agent that takes it, and becomes its failure. Keys at
- * or below the cursor were queued before and are dropped; so are those at or beyond the shard's
- * end. Memory: one page.
+ * or below the cursor were queued before and are dropped. Those beyond the shard's end are left to
+ * the store, which alone knows it. Memory: one page.
  */
 #ifndef XF_COORDINATOR_PAGE_H
 #define XF_COORDINATOR_PAGE_H
@@ -25,7 +25,6 @@ struct xf_page_in {
     uint32_t source_no;   /* url of the job, from 0 */
     int64_t start_ms;     /* the job's start, from which ages count */
     struct xf_str cursor; /* last key queued; empty: none */
-    struct xf_str hi;     /* the shard's end, exclusive; empty: none */
     const struct xf_xml_object *objects;
     size_t n_objects;
     uint32_t batch_objects; /* 1 to XF_MANIFEST_MAX */
@@ -47,7 +46,6 @@ struct xf_page {
     uint64_t listed; /* selected objects: in batches and uploads */
     uint64_t listed_bytes;
     uint64_t dropped;     /* at or below the cursor */
-    bool is_past_end;     /* a key at or beyond `hi` was seen: the shard ends here */
     struct xf_str cursor; /* the new one */
     struct xf_arena arena;
 };

@@ -49,6 +49,7 @@ struct xf_store_op {
         struct xf_in_job_stop job_stop;
         struct xf_in_job_finish job_finish;
         struct xf_in_page_commit page_commit;
+        struct xf_in_shard_split shard_split;
         struct xf_in_lease lease;
         struct xf_in_checkpoint checkpoint;
         struct xf_in_give_back give_back;
@@ -69,6 +70,7 @@ struct xf_store_op {
         struct xf_out_job_create job_create;
         struct xf_out_job_stop job_stop;
         struct xf_out_page_commit page_commit;
+        struct xf_out_shard_split shard_split;
         struct xf_out_lease lease;
         struct xf_out_checkpoint checkpoint;
         struct xf_out_give_back give_back;

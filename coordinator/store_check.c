@@ -107,6 +107,14 @@ static const struct rule rules[] = {
     {"a shard has its job, and one cursor for its state",
      "SELECT s.id, 'job ' || s.job FROM shard s LEFT JOIN job j ON j.id = s.job WHERE j.id IS NULL"
      " OR s.state NOT IN (1,2) OR s.generation < 0"},
+    {"shards of one listing share no key",
+     "SELECT a.id, 'shard ' || b.id FROM shard a JOIN shard b ON b.job = a.job AND b.pass = a.pass"
+     " AND b.source_no = a.source_no AND b.side = a.side AND b.id > a.id WHERE"
+     " (length(b.hi) = 0 OR a.lo < b.hi) AND (length(a.hi) = 0 OR b.lo < a.hi)"},
+    {"where a shard ends another begins",
+     "SELECT a.id, 'hi' FROM shard a WHERE length(a.hi) > 0 AND NOT EXISTS(SELECT 1 FROM shard b"
+     " WHERE b.job = a.job AND b.pass = a.pass AND b.source_no = a.source_no AND b.side = a.side"
+     " AND b.lo = a.hi)"},
     {"a task is of no later generation than its shard",
      "SELECT t.id, 'shard ' || t.shard FROM task t JOIN shard s ON s.id = t.shard WHERE t.shard > 0"
      " AND t.generation > s.generation"},

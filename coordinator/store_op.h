@@ -26,6 +26,7 @@
     X(JOB_STOP, job_stop)           \
     X(JOB_FINISH, job_finish)       \
     X(PAGE_COMMIT, page_commit)     \
+    X(SHARD_SPLIT, shard_split)     \
     X(LEASE, lease)                 \
     X(CHECKPOINT, checkpoint)       \
     X(GIVE_BACK, give_back)         \
@@ -111,6 +112,20 @@ struct xf_out_page_commit {
     bool repeated;
     bool is_done; /* the shard is: it was the last page, or went to the shard's end */
     uint64_t listed;
+};
+
+/* The open shard that `point` lies in, its cursor below, keeps the keys up to and with the point; a
+ * new shard, whose cursor it is, gets the rest. XF_E_STALE when there is none (any more). The same
+ * split again: the shard that it made. */
+struct xf_in_shard_split {
+    int64_t like; /* a shard of the same listing */
+    uint32_t generation;
+    struct xf_str point; /* 1 to 1,024 bytes */
+};
+struct xf_out_shard_split {
+    int64_t shard;    /* the new one */
+    int64_t whole;    /* which was split */
+    struct xf_str hi; /* the new one's end; empty: none */
 };
 
 /* Open failures become batches and uploads of a retry pass, at most `limit` objects at a call;

@@ -86,6 +86,7 @@ find_shard(struct xf_work *w, struct xf_store_op *op, struct shard *s, struct xf
     bool same_generation = s->like.generation == in->generation;
     *repeated = same_generation && !(in->is_last && is_open) &&
                 xf_str_eq(xf_sql_str(st, 5), in->cursor_new);
+    op->out.page_commit.is_done = *repeated && !is_open;
     if (!*repeated &&
         (!same_generation || !is_open || !xf_str_eq(xf_sql_str(st, 5), in->cursor_old))) {
         return XF_FAIL(

@@ -3,10 +3,13 @@
 
 import json
 import os
+import random
 import sys
+import time
+from urllib.parse import unquote_to_bytes
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
-from lab import Bench, cases, check, run  # noqa: E402
+from lab import Bench, cases, check, run, seed, wait_for  # noqa: E402
 
 KEYS = 2500
 PAGE = {"op": "ListObjectsV2", "query": "max-keys=1000"}  # probes ask for fewer keys
@@ -184,6 +187,54 @@ def c024_an_encoding_that_is_not_announced_is_found_out():
             st = b.ended(job)
             check(st["objects"]["vanished"] == 0, f"keys were misread: {json.dumps(st['objects'])}")
             b.same(prefix)
+
+
+SHAPES = ("flat", "hex", "dirs", "dates", "skew", "long", "utf-8")
+
+
+def reported(bench, job):
+    """Every key of a job, as often as it is queued."""
+    rows = [json.loads(line) for line in bench.ctl("report", job, "--format", "json")[1].splitlines()]
+    return sorted(unquote_to_bytes(r["key"]) if r.get("key_encoding") else r["key"].encode() for r in rows)
+
+
+def test_each_shape_of_keys_is_listed_once_by_many_requests():
+    synth = [x for s in SHAPES for x in ("--synth", f"{s}:20000:1KiB:{s}")]
+    with Bench("shapes", one=(*synth, "--latency", "list=20"), agents=0) as b:
+        for shape in SHAPES:
+            job = b.begin("", source=f"{shape}/", to=f"{shape}/")
+            wait_for(f"the listing of {shape}", lambda job=job: b.status(job)["listing"]["complete"], 60)
+            check(reported(b, job) == b.one.keys(shape), f"{shape}: not each key once")
+            requests = b.status(job)["listing"]["requests"]
+            check(requests <= 20 * 3, f"{shape}: {requests} requests for 20 pages")
+            check(b.one.admin("counters")["max_in_flight"] > 4, f"{shape}: one page after the other")
+            b.ctl("cancel", job)
+            b.ended(job, "cancelled")
+
+
+def test_a_listing_that_is_killed_twenty_times_has_each_key_once():
+    rng = random.Random(seed())
+    with Bench("listkill", one=("--synth", "src:60000:1KiB:skew", "--latency", "list=40"), agents=0) as b:
+        job = b.begin("")
+        for n in range(20):
+            time.sleep(rng.uniform(0.0, 0.15))  # at any moment of it, not when something is seen
+            if not b.status(job)["listing"]["complete"]:
+                b.coord.kill()
+                b.coord.start()
+                print(f"killed at {b.status(job)['listing']['keys']} keys, {b.status(job)['listing']['shards_open']} shards")
+        wait_for("the listing", lambda: b.status(job)["listing"]["complete"], 60)
+        check(reported(b, job) == b.one.keys("src"), "not each key once")
+        b.ctl("cancel", job)
+        b.ended(job, "cancelled")
+
+
+def test_a_server_that_ignores_start_after_is_listed_in_one_row():
+    with Bench("ignores", one=("--synth", "src:8000:1KiB:flat", "--latency", "list=20")) as b:
+        b.one.faults({"op": "ListObjectsV2", "action": {"list": {"ignore_start_after": True}}})
+        st = b.work("")
+        check(st["objects"]["copied"] == 8000, json.dumps(st))
+        check("listing.serial" in b.coord.tail(1 << 20), "it was not found out")
+        b.same("")
 
 
 if __name__ == "__main__":

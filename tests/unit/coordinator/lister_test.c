@@ -99,7 +99,7 @@ static void open_lister(struct fx *fx)
         .store = fx->kit.store,
         .events = &events,
         .arg = fx,
-        .limits = {.batch_objects = 1000, .batch_bytes = 1 << 30, .tries = 5},
+        .limits = {.batch_objects = 1000, .batch_bytes = 1 << 30, .tries = 5, .requests = 1},
         .probe_timeout_ms = 8000};
     assert_int_equal(xf_lister_new(&o, &fx->lister, &err), XF_OK);
 }

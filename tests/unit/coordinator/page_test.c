@@ -124,22 +124,6 @@ static void c020_keys_at_or_below_the_cursor_are_not_queued_twice(void **state)
     xf_job_spec_free(fx.spec);
 }
 
-static void keys_beyond_the_shard_s_end_belong_to_another(void **state)
-{
-    struct fx fx;
-    struct xf_page p;
-    struct xf_err err;
-    (void)state;
-    open_fx(&fx, "");
-    fx.in.hi = XF_STR_LIT("in/k0100");
-    assert_int_equal(xf_page_build(&fx.in, &p, &err), XF_OK);
-    assert_int_equal(p.listed, 100);
-    assert_true(p.is_past_end);
-    assert_true(xf_str_eq_c(p.cursor, "in/k0099"));
-    xf_page_fini(&p);
-    xf_job_spec_free(fx.spec);
-}
-
 static void what_select_leaves_out_still_moves_the_cursor(void **state)
 {
     struct fx fx;
@@ -179,7 +163,6 @@ int main(void)
         cmocka_unit_test(a_page_is_one_batch_of_its_small_objects),
         cmocka_unit_test(batches_close_at_their_caps),
         cmocka_unit_test(c020_keys_at_or_below_the_cursor_are_not_queued_twice),
-        cmocka_unit_test(keys_beyond_the_shard_s_end_belong_to_another),
         cmocka_unit_test(what_select_leaves_out_still_moves_the_cursor),
         cmocka_unit_test(a_key_that_cannot_be_queued_fails_the_listing),
     };

@@ -367,32 +367,6 @@ static void a_check_finds_what_is_wrong(void **state)
 }
 
 /* The end of a shard may come nearer while a page is under way: what is beyond is another's. */
-static void a_page_drops_what_is_beyond_the_shards_end(void **state)
-{
-    struct kit *k = *state;
-
-    kit_open(k);
-    int64_t job = kit_job(k, "one", 2);
-    kit_close(k);
-    run_sql(k, "UPDATE shard SET hi = x'63322d3030303033' WHERE id = 1"); /* c2-00003 */
-    kit_open(k);
-    assert_int_equal(kit_page(k, 1, "", "c1", 5, 1), XF_OK);
-    assert_false(k->last.out.page_commit.is_done);
-    assert_int_equal(kit_page(k, 1, "c1", "c2", 9, 1), XF_OK); /* c2-large is beyond as well */
-    assert_true(k->last.out.page_commit.is_done);
-    assert_int_equal(k->last.out.page_commit.listed, 3);
-    assert_int_equal(kit_page(k, 1, "c1", "c2", 9, 1), XF_OK); /* sent twice */
-    assert_true(k->last.out.page_commit.repeated);
-    assert_int_equal(kit_page(k, 1, "c2", "c3", 1, 0), XF_E_STALE);
-    struct xf_job_row row = kit_row(k, job);
-    assert_int_equal(row.n.listed, 6 + 3);
-    assert_int_equal(row.shards_open, 1);
-    struct held h[2];
-    assert_int_equal(kit_lease(k, job, 'a', XF_TASK_BIT(XF_TASK_BATCH), 2, h), 2);
-    assert_int_equal(h[1].n_objects, 3);
-    kit_check(k);
-}
-
 static void listing_pauses_at_the_limit_and_the_rest_goes_on(void **state)
 {
     struct kit *k = *state;
@@ -638,7 +612,6 @@ int main(void)
         T(an_unwritable_directory_is_refused),
         T(a_check_reads_a_store_in_use),
         T(a_check_finds_what_is_wrong),
-        T(a_page_drops_what_is_beyond_the_shards_end),
         T(listing_pauses_at_the_limit_and_the_rest_goes_on),
         T(c093_a_long_reader_loses_no_update_and_the_log_shrinks_after_it),
         T(c093_a_busy_database_is_waited_for),

@@ -1,5 +1,5 @@
 /* limit_test.c - growth, halving, the gate, and the line, on a clock that the test moves. */
-#include "agent/limit.h"
+#include "common/rt/limit.h"
 #include "tests/lib/fakeclock.h"
 #include "tests/lib/test.h"
 

@@ -8,8 +8,8 @@
  * limit a lane, side and job; lanes find their share each by itself. Threads: one owner, the
  * loop's thread.
  */
-#ifndef XF_AGENT_LIMIT_H
-#define XF_AGENT_LIMIT_H
+#ifndef XF_RT_LIMIT_H
+#define XF_RT_LIMIT_H
 
 #include "common/base/list.h"
 #include "common/base/mem.h"

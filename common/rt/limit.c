@@ -14,7 +14,7 @@
  * 2. in_flight grows only through grant(), which checks limit and gate.
  * 3. The gate is closed exactly while its timer runs.
  */
-#include "agent/limit.h"
+#include "common/rt/limit.h"
 
 #include "common/base/err.h"
 #include "common/base/log.h"
