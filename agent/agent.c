@@ -279,12 +279,10 @@ static unsigned count_lanes(const struct xf_agent_conf *c)
 static enum xf_code open_runner(struct xf_agent *a, struct xf_err *err)
 {
     const struct xf_agent_conf *c = a->o.conf;
-    const char *bundle = getenv("AWS_CA_BUNDLE"); /* NOLINT(concurrency-mt-unsafe): at start */
     const struct xf_http_opts http = {
         .connect_ms = c->connect_ms,
         .first_byte_ms = c->first_byte_ms,
         .stall_window_ms = c->stall_ms,
-        .ca_file = c->ca_file.len > 0 ? c->ca_file : xf_str_c(bundle),
     };
     const struct xf_runner_opts o = {
         .loop = a->loop,

@@ -141,13 +141,7 @@ static const struct xf_conf_opt rows[] = {
      .max = 60 * MINUTE_MS,
      .def = "60s",
      .help = "A body that moves less than 1 KiB in this time is given up and tried again."},
-    {.name = "s3.ca_file",
-     .type = XF_CONF_STRING,
-     .offset = AT(ca_file),
-     .max = PATH_BYTES,
-     .def_note = "AWS_CA_BUNDLE, else the system's",
-     .example = "\"/etc/ssl/private-ca.pem\"",
-     .help = "PEM bundle of the CAs that sign the S3 endpoints' certificates."},
+    XF_ROUTE_ROWS(AT(route)),
 };
 
 const struct xf_conf_table xf_agent_conf_table = {

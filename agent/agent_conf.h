@@ -5,6 +5,7 @@
 #define XF_AGENT_AGENT_CONF_H
 
 #include "common/base/conf.h"
+#include "common/s3/route.h"
 
 struct xf_agent_conf {
     struct xf_str coordinator; /* URL */
@@ -24,7 +25,7 @@ struct xf_agent_conf {
     int64_t connect_ms;
     int64_t first_byte_ms;
     int64_t stall_ms;
-    struct xf_str ca_file;
+    struct xf_route route; /* to S3 */
 };
 
 extern const struct xf_conf_table xf_agent_conf_table;

@@ -159,6 +159,7 @@ static int work(const struct values *v, struct xf_err *err)
         .conf = &values, .version = XF_VERSION, .on_ready = on_ready, .arg = &w};
     enum xf_code rc = xf_daemon_init(&w.d, &prog, v->ready_fd, err);
     rc = rc == XF_OK ? load(v, &values, &conf, err) : rc;
+    rc = rc == XF_OK ? xf_route_apply(&values.route, err) : rc;
     rc = rc == XF_OK ? xf_agent_new(&ao, &w.a, err) : rc;
     rc = rc == XF_OK ? xf_loop_signals(xf_agent_loop(w.a), signals, on_signal, &w, err) : rc;
     if (rc == XF_OK) {

@@ -5,6 +5,7 @@
 #define XF_COORDINATOR_COORD_CONF_H
 
 #include "common/base/conf.h"
+#include "common/s3/route.h"
 
 struct xf_coord_conf {
     struct xf_str data_dir;
@@ -27,7 +28,7 @@ struct xf_coord_conf {
     uint64_t batch_bytes;
     int64_t list_tries;
     int64_t list_requests;
-    struct xf_str ca_file; /* empty: AWS_CA_BUNDLE, else the system's */
+    struct xf_route route; /* to S3 */
     int64_t sessions_max;
     int64_t session_ms;
 };

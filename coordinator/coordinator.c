@@ -117,7 +117,6 @@ static enum xf_code open_store(struct xf_coordinator *c, struct xf_err *err)
 
 static enum xf_code open_lister(struct xf_coordinator *c, struct xf_err *err)
 {
-    const char *bundle = getenv("AWS_CA_BUNDLE"); /* NOLINT(concurrency-mt-unsafe): at start */
     const struct xf_lister_opts lo = {
         .loop = c->loop,
         .store = c->store,
@@ -129,7 +128,6 @@ static enum xf_code open_lister(struct xf_coordinator *c, struct xf_err *err)
                    .tries = (uint32_t)c->conf->list_tries,
                    .requests = (uint32_t)c->conf->list_requests},
         .probe_timeout_ms = PROBE_MS,
-        .ca_file = c->conf->ca_file.len > 0 ? c->conf->ca_file : xf_str_c(bundle),
         .on_request = xf_cmetrics_on_request,
         .on_request_arg = c->metrics,
     };

@@ -353,11 +353,9 @@ static void send_command(struct xf_lister *l, struct command *c)
 
 static enum xf_code thread_init(struct xf_lister *l, struct xf_err *err)
 {
-    const struct xf_http_opts ho = {
-        .connect_ms = CONNECT_MS, .first_byte_ms = FIRST_BYTE_MS, .ca_file = l->opts.ca_file};
+    const struct xf_http_opts ho = {.connect_ms = CONNECT_MS, .first_byte_ms = FIRST_BYTE_MS};
     const struct xf_http_opts po = {.connect_ms = PROBE_CONNECT_MS,
-                                    .first_byte_ms = PROBE_FIRST_BYTE_MS,
-                                    .ca_file = l->opts.ca_file};
+                                    .first_byte_ms = PROBE_FIRST_BYTE_MS};
 
     XF_TRY(xf_loop_new(l->opts.clock, &l->loop, err));
     XF_TRY(xf_http_curl_new(l->loop, &ho, &l->http, err));

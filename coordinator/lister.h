@@ -50,7 +50,6 @@ struct xf_lister_opts {
     void *arg;
     struct xf_listing_limits limits;
     int64_t probe_timeout_ms;
-    struct xf_str ca_file; /* of the endpoints; empty: the system's. Borrowed until the return */
     /* Called on the lister's thread after each request; may be NULL. */
     void (*on_request)(void *arg, enum xf_s3_op op, enum xf_code code, int status, int64_t took_us);
     void *on_request_arg;

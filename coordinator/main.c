@@ -175,6 +175,7 @@ static int serve(const struct values *v, struct xf_err *err)
 
     enum xf_code rc = xf_daemon_init(&s.d, &prog, v->ready_fd, err);
     rc = rc == XF_OK ? load(v, &values, &conf, err) : rc;
+    rc = rc == XF_OK ? xf_route_apply(&values.route, err) : rc;
     rc = rc == XF_OK ? xf_coordinator_new(&co, &s.c, err) : rc;
     rc = rc == XF_OK ? xf_loop_signals(xf_coordinator_loop(s.c), signals, on_signal, &s, err) : rc;
     if (rc == XF_OK) {

@@ -130,6 +130,17 @@ static void add_advice(struct xf_err *err, const struct ask *a)
                       XF_STR_ARG(a->region.len > 0 ? a->region : XF_STR_LIT("...")),
                       side);
         break;
+    case XF_E_TLS:
+        (void)XF_FAIL(
+            err, was.code, "%.300s; check endpoint and ca_file below [%s]", was.msg, side);
+        break;
+    case XF_E_PROXY:
+        (void)XF_FAIL(err,
+                      was.code,
+                      "%.300s; check s3.proxy and s3.no_proxy of the coordinator, or https_proxy, "
+                      "http_proxy and no_proxy of its environment",
+                      was.msg);
+        break;
     case XF_E_DENIED:
     case XF_E_CREDS:
         (void)XF_FAIL(err,

@@ -32,7 +32,7 @@
     X(TRUNCATED,   "truncated",   RETRY,       1, "body shorter or longer than announced")   \
     X(UNREACHABLE, "unreachable", RETRY,       5, "endpoint cannot be reached")              \
     X(DNS,         "dns",         LOCAL,       5, "host name cannot be resolved")            \
-    X(TLS,         "tls",         FATAL,       1, "TLS verification failed")                 \
+    X(TLS,         "tls",         LOCAL,       2, "TLS verification failed")                 \
     X(XML,         "xml",         RETRY,       1, "answer not understood")                   \
     X(THROTTLED,   "throttled",   SLOW_DOWN,   1, "the service asks for less")               \
     X(SERVER,      "server",      RETRY,       1, "the service failed")                      \
@@ -52,7 +52,8 @@
     X(NO_COPY,     "no_copy",     REPLAN,      1, "server-side copy does not work here")     \
     X(CANCELLED,   "cancelled",   FATAL,     130, "cancelled")                               \
     X(EMPTY,       "empty",       FATAL,       2, "nothing to do")                           \
-    X(LISTING,     "listing",     FATAL,       1, "listing incomplete")
+    X(LISTING,     "listing",     FATAL,       1, "listing incomplete")                      \
+    X(PROXY,       "proxy",       LOCAL,       2, "the proxy refused")
 /* clang-format on */
 
 enum xf_code {

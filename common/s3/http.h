@@ -109,7 +109,7 @@ struct xf_http_opts {
     int64_t dns_ms; /* [5,000] names are looked up again after this, and their addresses shuffled */
     unsigned max_conns;       /* [4,096] open connections of this back end; further calls wait */
     unsigned max_conns_host;  /* [0: no limit of its own] */
-    struct xf_str ca_file;    /* PEM bundle; the system's folder of CAs stays trusted beside it */
+    struct xf_str ca_file;    /* [AWS_CA_BUNDLE] PEM; the system's folder of CAs stays trusted */
     struct xf_str user_agent; /* ["xfer"] */
     bool no_proxy;            /* ignore *_proxy of the environment */
 };

@@ -10,14 +10,12 @@
  */
 #include "common/s3/http_curl.h"
 
+#include "common/s3/route.h"
+
 #include <pthread.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define IDLE_MAX 512U /* easy handles kept; one is some 10 KiB */
-
-/* Metadata services are local: a proxy must never see what they say. */
-#define NEVER_PROXIED "169.254.169.254,169.254.170.2,169.254.170.23,fd00:ec2::254,fd00:ec2::23"
 
 struct sock {
     struct xf_list node;
@@ -336,7 +334,7 @@ static int64_t lesser(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static void fill_opts(struct xf_curl *c, const struct xf_http_opts *o)
+static void fill_opts(struct xf_curl *c, const struct xf_http_opts *o, struct xf_str ca_file)
 {
     struct xf_http_opts *d = &c->opts;
 
@@ -349,7 +347,7 @@ static void fill_opts(struct xf_curl *c, const struct xf_http_opts *o)
     d->conn_age_ms = or_default(o->conn_age_ms, 300000);
     d->dns_ms = or_default(o->dns_ms, 5000);
     d->max_conns = o->max_conns > 0 ? o->max_conns : 4096;
-    c->ca_file = o->ca_file.len > 0 ? xf_str_dup(o->ca_file) : NULL;
+    c->ca_file = ca_file.len > 0 ? xf_str_dup(ca_file) : NULL;
     c->user_agent = xf_str_dup(o->user_agent.len > 0 ? o->user_agent : XF_STR_LIT("xfer"));
     d->ca_file = XF_STR_EMPTY;
     d->user_agent = XF_STR_EMPTY;
@@ -357,24 +355,12 @@ static void fill_opts(struct xf_curl *c, const struct xf_http_opts *o)
     c->sweep_ms = c->sweep_ms < 5 ? 5 : lesser(c->sweep_ms, 1000);
 }
 
-/* The user's exceptions and ours; setting the option hides the variables from libcurl. */
+/* Setting the option hides the variables from libcurl. */
 static void fill_noproxy(struct xf_curl *c)
 {
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment after the start */
-    const char *lower = getenv("no_proxy");
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): likewise */
-    const char *given = lower != NULL ? lower : getenv("NO_PROXY");
     XF_AUTO_BUF text = {0};
 
-    if (given != NULL && strcmp(given, "*") == 0) {
-        xf_buf_put_c(&text, "*");
-    } else {
-        if (given != NULL && given[0] != '\0') {
-            xf_buf_put_c(&text, given);
-            xf_buf_put_byte(&text, ',');
-        }
-        xf_buf_put_c(&text, NEVER_PROXIED);
-    }
+    xf_route_no_proxy(&text);
     c->noproxy = xf_buf_take(&text);
 }
 
@@ -401,10 +387,12 @@ enum xf_code xf_http_curl_new(struct xf_loop *loop,
 {
     static const struct xf_http_opts defaults = {0};
     struct xf_curl *c;
+    struct xf_str ca_file;
 
     o = o != NULL ? o : &defaults;
-    if (o->ca_file.len > 0) {
-        XF_AUTO_FREE char *path = xf_str_dup(o->ca_file);
+    ca_file = o->ca_file.len > 0 ? o->ca_file : xf_str_c(xf_route_ca_file());
+    if (ca_file.len > 0) {
+        XF_AUTO_FREE char *path = xf_str_dup(ca_file);
 
         if (access(path, R_OK) != 0) {
             return XF_FAIL(err, XF_E_INVAL, "cannot read the CA file '%s'", path);
@@ -422,7 +410,7 @@ enum xf_code xf_http_curl_new(struct xf_loop *loop,
     xf_list_init(&c->kicked);
     xf_list_init(&c->idle);
     xf_list_init(&c->idle_watches);
-    fill_opts(c, o);
+    fill_opts(c, o, ca_file);
     fill_noproxy(c);
     c->multi = curl_multi_init();
     XF_ASSERT(c->multi != NULL);

@@ -481,8 +481,23 @@ static bool is_local(const struct xf_http_req *req)
            os_errno == EADDRNOTAVAIL;
 }
 
+/* What a proxy answered instead of letting us through; XF_OK: it did, or there is none. */
+static enum xf_code proxy_code(const struct xf_http_req *req)
+{
+    long status = 0;
+
+    if (curl_easy_getinfo(req->easy, CURLINFO_HTTP_CONNECTCODE, &status) != CURLE_OK ||
+        status < 400) {
+        return XF_OK;
+    }
+    return status >= 500 ? XF_E_UNREACHABLE : XF_E_PROXY; /* a gateway's: nobody behind it */
+}
+
 static enum xf_code code_of(const struct xf_http_req *req, CURLcode code)
 {
+    if (proxy_code(req) != XF_OK) {
+        return proxy_code(req);
+    }
     /* clang-format off */
     switch ((int)code) {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -539,6 +554,15 @@ static void set_failure(struct xf_http_req *req, CURLcode code, struct xf_http_d
                           "got %llu of %llu bytes",
                           (unsigned long long)req->bytes_in,
                           (unsigned long long)req->parsed.content_length);
+    } else if (req->err.code == XF_OK && code_of(req, code) == XF_E_TLS) {
+        const char *ca = req->call.ca_file != NULL ? req->call.ca_file : req->owner->ca_file;
+        (void)XF_FAIL_SUB(&req->err,
+                          XF_E_TLS,
+                          (int)code,
+                          "%s; trusted are the system's CAs%s%s",
+                          text,
+                          ca != NULL ? " and " : "",
+                          ca != NULL ? ca : "");
     } else if (req->err.code == XF_OK) {
         text = req->os_errno != 0 ? xf_errno_text(req->os_errno) : text;
         (void)XF_FAIL_SUB(&req->err, code_of(req, code), (int)code, "%s", text);

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/file.h"
 #include "common/s3/provider_int.h"
+#include "common/s3/route.h"
 #include "common/s3/sigv4.h"
 #include "common/s3/uri.h"
 
@@ -95,7 +96,8 @@ struct asked {
     struct curl_slist *list;
     struct reply *r;
     xf_creds_stop stop;
-    const char *ca_file; /* NULL: the system's */
+    const char *ca_file; /* NULL: the system's alone */
+    const char *no_proxy;
 };
 
 static CURLcode setup(CURL *easy, const struct asked *a)
@@ -122,6 +124,7 @@ static CURLcode setup(CURL *easy, const struct asked *a)
         {CURLOPT_HEADERDATA, a->r},
         {CURLOPT_XFERINFODATA, a->stop},
         {CURLOPT_PROXY, a->c->is_local ? "" : NULL},
+        {CURLOPT_NOPROXY, a->no_proxy},
         {CURLOPT_CAINFO, a->ca_file},
     };
 
@@ -152,6 +155,7 @@ static enum xf_code ask(const struct xf_creds_env *env,
 {
     XF_AUTO_FREE char *url = xf_str_dup(c->url);
     struct xf_str ca = xf_creds_env_get(env, "AWS_CA_BUNDLE");
+    XF_AUTO_BUF no_proxy = {0};
     CURL *easy = curl_easy_init();
     struct curl_slist *list = NULL;
 
@@ -163,7 +167,8 @@ static enum xf_code ask(const struct xf_creds_env *env,
         XF_ASSERT(more != NULL);
         list = more;
     }
-    const struct asked a = {c, url, list, r, stop, ca.len > 0 ? ca.ptr : NULL};
+    xf_route_no_proxy(&no_proxy);
+    const struct asked a = {c, url, list, r, stop, ca.len > 0 ? ca.ptr : NULL, no_proxy.ptr};
     CURLcode rc = setup(easy, &a);
     rc = rc == CURLE_OK ? curl_easy_perform(easy) : rc;
     rc = rc == CURLE_OK ? curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &r->status) : rc;

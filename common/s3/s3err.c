@@ -148,8 +148,8 @@ static enum xf_code by_status(const struct xf_s3err_in *in)
     case 308: return XF_E_REDIRECT;
     case 400: return in->has_bucket_region ? XF_E_REDIRECT : XF_E_BAD_REQUEST;
     case 401:
-    case 403:
-    case 407: return XF_E_DENIED;
+    case 403: return XF_E_DENIED;
+    case 407: return XF_E_PROXY;
     case 404: return missing(in->kind);
     case 405:
         return in->is_delete_marker ? XF_E_NOT_FOUND : is_copy ? XF_E_NO_COPY : XF_E_BAD_REQUEST;

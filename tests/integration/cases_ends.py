@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""cases_ends.py - where requests go: regions and redirects (C064)."""
+"""cases_ends.py - where requests go: regions and redirects (C064), proxies and private CAs (C067)."""
 
 import json
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
-from lab import MIB, Lab, cases, check, run, same  # noqa: E402
+from lab import MIB, Lab, cases, certificate, check, run, same, wait_for  # noqa: E402
+from proxy import HttpProxy, Wire  # noqa: E402
 
 PARTS = '[copy]\npart_size = "5MiB"\nmultipart_threshold = "5MiB"\n'
 
@@ -54,6 +55,88 @@ def c064_a_bucket_in_another_region_is_found():
             code, _, err = lab.ctl("submit", path)
             where = {"source": "eu-central-1", "destination": "ap-northeast-1"}[name]
             check(code == 2 and where in err and "us-west-2" in err and f"[{name}]" in err, f"exit {code}: {err}")
+
+
+# No resolver knows this host: who gets there went through a proxy.
+HOST = "s3.invalid"
+PASSWORD = "PROXYPASSWORDk3T9vQ"
+
+
+def c067_a_proxy_and_private_cas_of_the_environment():
+    with Lab("c067") as lab:
+        lab.secrets.append(PASSWORD)
+        one = lab.s3d("s3", "--bucket", "src")
+        two = lab.s3d("s3b", "--bucket", "dst")
+        load(one)
+        bundles = [certificate(lab, name, HOST) for name in ("old", "new")]
+        wires = [Wire(s, tls=b) for s, b in zip((one, two), bundles)]
+        # A proxy leads to one server: the destination is reached without, by its address' certificate.
+        bundles[1] = certificate(lab, "127.0.0.1")
+        wires[1] = Wire(two, tls=bundles[1])
+        proxy = HttpProxy(wires[0].port, f"mover:{PASSWORD}")
+        url = f"http://mover:{PASSWORD}@127.0.0.1:{proxy.port}"
+        env = {"https_proxy": url, "http_proxy": url, "no_proxy": "10.1.2.3,.example"}
+        source = side("source", "s3://src/k/", f"https://{HOST}:4443", f'ca_file = "{bundles[0][0]}"\n')
+        target = side("destination", "s3://dst/", wires[1].url, f'ca_file = "{bundles[1][0]}"\n')
+        lab.coordinator(env=env)
+        lab.agent("one", env=env)
+        st = moved(lab, job_file(lab, source, target, PARTS))
+        check(st["bytes"]["through_agents"] > 0, json.dumps(st))
+        same(one.diff("src/k/", "dst/", other=two))
+        check(set(proxy.asked) == {("CONNECT", f"{HOST}:4443")}, f"asked: {set(proxy.asked)}")
+        check(proxy.refused == 0, "the first request went without the password")
+        # Each side trusts its own CA only.
+        crossed = side("destination", "s3://dst/x/", wires[1].url, f'ca_file = "{bundles[0][0]}"\n')
+        code, _, err = lab.ctl("submit", job_file(lab, source, crossed))
+        check(code == 2 and bundles[0][0] in err and "ca_file below [destination]" in err, f"exit {code}: {err}")
+
+
+def c067_a_proxy_of_the_config_and_whom_it_does_not_take():
+    with Lab("c067c") as lab:
+        one = lab.s3d("s3", "--bucket", "src")
+        two = lab.s3d("s3b", "--bucket", "dst")
+        load(one)
+        proxy = HttpProxy(one.port)
+        conf = f'[s3]\nproxy = "http://127.0.0.1:{proxy.port}"\nno_proxy = "127.0.0.1"\n'
+        lab.coordinator(*lab.config("coordinator", conf))
+        lab.agent("one", *lab.config("agent", conf))
+        source = side("source", "s3://src/k/", f"http://{HOST}:9000")
+        moved(lab, job_file(lab, source, side("destination", "s3://dst/", two.url), PARTS))
+        same(one.diff("src/k/", "dst/", other=two))
+        check({h for _, h in proxy.asked} == {f"{HOST}:9000"}, f"asked: {set(proxy.asked)}")
+        check({"GET", "HEAD"} <= {m for m, _ in proxy.asked}, f"asked: {set(proxy.asked)}")
+        # A password has its place elsewhere.
+        path = lab.config("wrong", '[s3]\nproxy = "http://u:p@127.0.0.1:1"\n')
+        p = lab.agent("two", *path, ready=False)
+        wait_for("a refusal", lambda: not p.alive(), 20)
+        check(p.popen.returncode == 2 and "https_proxy" in p.tail(), p.tail())
+
+
+def c067_a_proxy_that_refuses_is_not_asked_on_and_on():
+    with Lab("c067r") as lab:
+        lab.secrets.append(PASSWORD)
+        one = lab.s3d("s3", "--bucket", "src", "--bucket", "dst")
+        load(one)
+        for scheme, server in (("http", one), ("https", Wire(one, tls=certificate(lab, "any", HOST)))):
+            proxy = HttpProxy(server.port, f"mover:{PASSWORD}")
+            url = f"http://mover:wrong@127.0.0.1:{proxy.port}"
+            c = lab.coordinator(env={"https_proxy": url, "http_proxy": url}, data=scheme)
+            path = job_file(lab, side("source", "s3://src/k/", f"{scheme}://{HOST}:443"), side("destination", "s3://dst/", one.url))
+            code, _, err = lab.ctl("submit", path)
+            check(code == 2 and "407" in err and "no_proxy" in err, f"exit {code}: {err}")
+            check(proxy.refused == 1, f"{proxy.refused} requests to a proxy that refuses all")
+            c.stop()
+        # An agent that it refuses is unfit, and spends nobody's attempts.
+        proxy = HttpProxy(one.port, f"mover:{PASSWORD}")
+        good, bad = ({"http_proxy": f"http://mover:{word}@127.0.0.1:{proxy.port}"} for word in (PASSWORD, "wrong"))
+        lab.coordinator(env=good, data="third")
+        lab.agent("refused", env=bad)
+        source = side("source", "s3://src/k/", f"http://{HOST}")
+        job = lab.submit(job_file(lab, source, side("destination", "s3://dst/", one.url), "[retry]\nattempts = 1\n"))
+        wait_for("the agent to say why", lambda: "407" in lab.ctl("agents", "--json")[1], 20)
+        lab.agent("let-in", env=good)
+        st = lab.wait_job(job, 60)
+        check(st["state"] == "completed" and st["objects"]["copied"] == 31, json.dumps(st))
 
 
 if __name__ == "__main__":

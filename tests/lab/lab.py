@@ -434,11 +434,12 @@ class Lab:
         return text
 
 
-def certificate(lab, name):
-    """Paths of a self-signed certificate for an address, which is its own CA, and of its key."""
+def certificate(lab, name, *names):
+    """Paths of a self-signed certificate for an address, or DNS names, which is its own CA, and of its key."""
     pem, key = (os.path.join(lab.dir, f"{name}.{ext}") for ext in ("pem", "key"))
     how = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", pem, "-days", "2"]
-    args = ["openssl", "req", "-x509", *how, "-subj", f"/CN={name}", "-addext", f"subjectAltName=IP:{name}"]
+    alt = ",".join(f"DNS:{n}" for n in names) or f"IP:{name}"
+    args = ["openssl", "req", "-x509", *how, "-subj", f"/CN={name}", "-addext", f"subjectAltName={alt}"]
     r = subprocess.run(args, capture_output=True, check=False)
     check(r.returncode == 0, f"openssl: {r.stderr.decode(errors='replace')}")
     return pem, key

@@ -6,6 +6,7 @@ with an 8-byte length. What it recorded can be sent again over a connection of i
 Wire stands before an S3 server: as a firewall that drops every packet, or as a TLS end that closes in the middle of a body.
 """
 
+import base64
 import ctypes
 import random
 import socket
@@ -140,6 +141,56 @@ SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27
 
 
 CUT = 1000000
+
+
+class HttpProxy(Listener):
+    """An HTTP proxy, by CONNECT and by whole URLs, that leads every host to one port of this one; asked: (method, host) of each."""
+
+    def __init__(self, port, user=None):
+        super().__init__("http", port)
+        self.user = user and b"Basic " + base64.b64encode(user.encode())
+        self.asked = []
+        self.refused = 0
+        self.start()
+
+    def _serve(self, client):
+        with client:
+            head = b""
+            while b"\r\n\r\n" not in head:
+                got = client.recv(1 << 16)
+                if not got:
+                    return
+                head += got
+            head, _, rest = head.partition(b"\r\n\r\n")
+            lines = head.split(b"\r\n")
+            method, target, version = lines[0].split(b" ")
+            if self.user and b"Proxy-Authorization: " + self.user not in lines:
+                with self.lock:
+                    self.refused += 1
+                client.sendall(b'HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm="p"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n')
+                return
+            path = b""
+            if method != b"CONNECT":
+                target, _, path = target.removeprefix(b"http://").partition(b"/")
+            with self.lock:
+                self.asked.append((method.decode(), target.decode()))
+            with socket.create_connection(self.upstream, 10) as server:
+                if method == b"CONNECT":
+                    client.sendall(b"HTTP/1.1 200 Go on\r\n\r\n")
+                else:  # one request a connection, so that each is seen
+                    kept = [line for line in lines[1:] if not line.lower().startswith((b"proxy-", b"connection:"))]
+                    head = b"\r\n".join([b" ".join((method, b"/" + path, version)), *kept, b"Connection: close"])
+                    server.sendall(head + b"\r\n\r\n" + rest)
+                threading.Thread(target=self._pump, args=(client, server), daemon=True).start()
+                self._pump(server, client)
+
+    def _pump(self, src, dst):
+        try:
+            while data := src.recv(1 << 16):
+                dst.sendall(data)
+            dst.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
 
 
 class Wire(Listener):

@@ -107,7 +107,7 @@ static void bare_statuses(void **state)
     } rows[] = {
         {100, XF_E_SERVER},    {301, XF_E_REDIRECT},    {304, XF_E_BAD_REQUEST},
         {307, XF_E_REDIRECT},  {400, XF_E_BAD_REQUEST}, {401, XF_E_DENIED},
-        {403, XF_E_DENIED},    {407, XF_E_DENIED},      {408, XF_E_SERVER},
+        {403, XF_E_DENIED},    {407, XF_E_PROXY},       {408, XF_E_SERVER},
         {409, XF_E_BUSY},      {413, XF_E_TOO_LARGE},   {418, XF_E_BAD_REQUEST},
         {429, XF_E_THROTTLED}, {500, XF_E_SERVER},      {502, XF_E_SERVER},
         {503, XF_E_THROTTLED}, {504, XF_E_SERVER},      {599, XF_E_SERVER},
