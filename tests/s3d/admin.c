@@ -363,6 +363,24 @@ static void post_keys(struct s3d_req *r)
     ok(r);
 }
 
+static void post_bucket(struct s3d_req *r)
+{
+    XF_AUTO(xf_json) j = body_object(r);
+
+    if (j == NULL) {
+        return;
+    }
+    struct s3d_bucket *b = s3d_admin_bucket(r, xf_str_c(xf_json_get_c(j, "bucket", "")));
+    if (b == NULL) {
+        return;
+    }
+    atomic_store(&b->object_lock, xf_json_get_bool(j, "object_lock", false));
+    atomic_store(&b->requester_pays, xf_json_get_bool(j, "requester_pays", false));
+    atomic_store(&b->no_acls, xf_json_get_bool(j, "no_acls", false));
+    s3d_bucket_unref(b);
+    ok(r);
+}
+
 static void get_requests(struct s3d_req *r)
 {
     struct xf_str v;
@@ -401,6 +419,7 @@ static const struct {
     {S3D_POST, "/-/load", post_load},
     {S3D_POST, "/-/put", post_put},
     {S3D_POST, "/-/limits", post_limits},
+    {S3D_POST, "/-/bucket", post_bucket},
     {S3D_POST, "/-/keys", post_keys},
     {S3D_GET, "/-/requests", get_requests},
     {S3D_GET, "/-/dump", s3d_admin_dump},

@@ -25,11 +25,13 @@ struct s3d_attrs *s3d_attrs_new(const struct s3d_attrs_src *src)
     bool plain_headers = src->headers.len == 0 || xf_str_eq_c(src->headers, DEFAULT_TYPE);
 
     if (plain_headers && src->storage_class.len == 0 && src->redirect.len == 0 &&
-        src->tags.len == 0 && src->sum.len == 0 && src->sum_alg == S3D_SUM_NONE && !src->kms) {
+        src->tags.len == 0 && src->sum.len == 0 && src->sum_alg == S3D_SUM_NONE && !src->kms &&
+        src->acl.len == 0 && src->sse.len == 0 && src->lock.len == 0) {
         return NULL;
     }
     size_t bytes = src->headers.len + src->storage_class.len + src->redirect.len + src->tags.len +
-                   src->sum.len;
+                   src->sum.len + src->acl.len + src->sse.len + src->lock.len +
+                   src->customer_md5.len;
     struct s3d_attrs *a = xf_xmalloc(sizeof(*a) + bytes);
     char *at = (char *)(a + 1);
     atomic_init(&a->refs, 1);
@@ -38,6 +40,10 @@ struct s3d_attrs *s3d_attrs_new(const struct s3d_attrs_src *src)
     a->redirect = put_view(&at, src->redirect);
     a->tags = put_view(&at, src->tags);
     a->sum = put_view(&at, src->sum);
+    a->acl = put_view(&at, src->acl);
+    a->sse = put_view(&at, src->sse);
+    a->lock = put_view(&at, src->lock);
+    a->customer_md5 = put_view(&at, src->customer_md5);
     a->n_tags = src->n_tags;
     a->sum_alg = src->sum_alg;
     a->composite = src->composite;
@@ -76,6 +82,10 @@ void s3d_attrs_get(const struct s3d_attrs *a, struct s3d_attrs_src *out)
     out->composite = a->composite;
     out->kms = a->kms;
     out->sum = a->sum;
+    out->acl = a->acl;
+    out->sse = a->sse;
+    out->lock = a->lock;
+    out->customer_md5 = a->customer_md5;
 }
 
 /* Content-Encoding without the token aws-chunked; true when something is left. */

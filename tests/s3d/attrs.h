@@ -21,6 +21,10 @@ struct s3d_attrs {
     size_t n_tags;
     enum s3d_sum_alg sum_alg;
     bool composite;
+    struct xf_str acl;          /* canned; empty: private */
+    struct xf_str sse;          /* header lines of guards.h */
+    struct xf_str lock;         /* likewise */
+    struct xf_str customer_md5; /* base64; empty: no customer's key */
     bool kms;
     struct xf_str sum; /* base64, with "-N" when composite */
 };
@@ -34,6 +38,10 @@ struct s3d_attrs_src {
     size_t n_tags;
     enum s3d_sum_alg sum_alg;
     bool composite;
+    struct xf_str acl;          /* canned; empty: private */
+    struct xf_str sse;          /* header lines of guards.h */
+    struct xf_str lock;         /* likewise */
+    struct xf_str customer_md5; /* base64; empty: no customer's key */
     bool kms;
     struct xf_str sum;
 };

@@ -1,5 +1,6 @@
 /* bucket.c - operations on buckets, DeleteObjects, and the table of handlers. */
 #include "tests/s3d/context.h"
+#include "tests/s3d/guards.h"
 #include "tests/s3d/handlers.h"
 #include "tests/s3d/xml.h"
 
@@ -195,6 +196,7 @@ static handler_fn *const handlers[S3D_OP_N] = {
     [S3D_OP_GET_TAGS] = s3d_get_tags,
     [S3D_OP_PUT_TAGS] = s3d_put_tags,
     [S3D_OP_DELETE_TAGS] = s3d_delete_tags,
+    [S3D_OP_GET_ACL] = s3d_get_acl,
     [S3D_OP_CREATE_UPLOAD] = s3d_create_upload,
     [S3D_OP_UPLOAD_PART] = s3d_upload_part,
     [S3D_OP_COPY_PART] = s3d_copy_part,

@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "tests/s3d/context.h"
+#include "tests/s3d/guards.h"
 #include "tests/s3d/handlers.h"
 #include "tests/s3d/xml.h"
 
@@ -103,13 +104,17 @@ find_source(struct s3d_req *r, struct s3d_obj *o, struct xf_str *bucket, struct 
         s3d_fail(r, "NoSuchBucket", "The specified bucket does not exist");
         return false;
     }
-    bool found = s3d_bucket_get(b, *key, o);
+    bool is_paid = s3d_guards_paid(r, b);
+    bool found = is_paid && s3d_bucket_get(b, *key, o);
     s3d_bucket_unref(b);
+    if (!is_paid) {
+        return false;
+    }
     if (!found) {
         s3d_fail(r, "NoSuchKey", "The specified key does not exist.");
         return false;
     }
-    bool ok = source_conditions(r, o);
+    bool ok = s3d_guards_open(r, o->attrs, true) && source_conditions(r, o);
     if (ok && o->attrs != NULL &&
         (xf_str_eq_c(o->attrs->storage_class, "GLACIER") ||
          xf_str_eq_c(o->attrs->storage_class, "DEEP_ARCHIVE"))) {
@@ -154,17 +159,22 @@ static bool copy_attrs(struct s3d_req *r, const struct s3d_obj *from, const stru
     struct s3d_fail fail;
     XF_AUTO_BUF headers = {0};
     XF_AUTO_BUF tags = {0};
+    S3D_AUTO_GUARDS guards = {0};
 
     xf_buf_init(&headers, 0);
     xf_buf_init(&tags, 0);
     s3d_attrs_get(from->attrs, &a);
-    bool plain = !c->new_headers && !c->new_tags && a.storage_class.len == 0 &&
+    bool is_guarded = a.acl.len + a.sse.len + a.lock.len > 0 || s3d_guards_asked(&r->http);
+    bool plain = !is_guarded && !c->new_headers && !c->new_tags && a.storage_class.len == 0 &&
                  a.redirect.len == 0 && a.sum_alg == c->want && !a.composite && !a.kms &&
                  !r->act.kms && !s3d_http_has(&r->http, "x-amz-storage-class") &&
                  !s3d_http_has(&r->http, "x-amz-website-redirect-location");
     if (plain) {
         r->obj.attrs = s3d_attrs_ref(from->attrs); /* the usual copy: nothing to make */
         return true;
+    }
+    if (!s3d_guards_take(r, &guards, &a)) {
+        return false;
     }
     if (!s3d_attrs_class(&r->http, &fresh, &fail) ||
         (c->new_headers && !s3d_attrs_headers(&r->http, &headers, &fail)) ||
@@ -187,7 +197,6 @@ static bool copy_attrs(struct s3d_req *r, const struct s3d_obj *from, const stru
     }
     a.sum_alg = c->want;
     a.composite = false;
-    a.kms = r->act.kms;
     r->obj.attrs = s3d_attrs_new(&a);
     return true;
 }
@@ -236,6 +245,9 @@ static void store_copy(struct s3d_req *r)
     }
     s3d_etag_shown(r, &r->obj, etag);
     s3d_ok(r, 200, true);
+    if (r->obj.attrs != NULL) {
+        xf_buf_put(&r->resp.headers, r->obj.attrs->sse);
+    }
     xf_buf_put_c(out, "<CopyObjectResult" S3D_XML_NS ">");
     s3d_xml_tag_time(out, "LastModified", (int64_t)r->obj.mtime_s * 1000);
     s3d_xml_tag(out, "ETag", xf_str_c(etag));

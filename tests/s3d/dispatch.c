@@ -1,6 +1,7 @@
 /* dispatch.c - from a request's head to its answer: route, signature, rules, limits, work. */
 #include "tests/s3d/conn.h"
 #include "tests/s3d/copy.h"
+#include "tests/s3d/guards.h"
 #include "tests/s3d/gzip.h"
 #include "tests/s3d/handlers.h"
 #include "tests/s3d/xml.h"
@@ -59,6 +60,7 @@ static void start_req(struct s3d_conn *c)
     r->admin = false;
     r->intake_on = r->aws_on = r->has_decoded_length = false;
     r->hashing = r->obj_on = r->part_on = false;
+    r->part_attrs = NULL;
     r->resume = NULL;
     r->rule = NULL;
     r->b = NULL;
@@ -156,7 +158,7 @@ static bool check_names(struct s3d_req *r)
         s3d_fail(r, "NoSuchBucket", "The specified bucket does not exist");
         return false;
     }
-    return true;
+    return s3d_guards_paid(r, r->b);
 }
 
 static bool admit(struct s3d_req *r)

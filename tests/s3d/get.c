@@ -1,5 +1,6 @@
 /* get.c - GetObject, HeadObject, DeleteObject and object tags. */
 #include "common/base/clock.h"
+#include "tests/s3d/guards.h"
 #include "tests/s3d/handlers.h"
 #include "tests/s3d/xml.h"
 
@@ -154,6 +155,7 @@ static void put_attrs(struct s3d_req *r, const struct s3d_obj *o, bool with_sum)
     if (a.redirect.len > 0) {
         xf_buf_putf(h, "x-amz-website-redirect-location: %.*s\r\n", XF_STR_ARG(a.redirect));
     }
+    xf_buf_put(h, a.lock);
     if (a.n_tags > 0) {
         xf_buf_putf(h, "x-amz-tagging-count: %zu\r\n", a.n_tags);
     }
@@ -194,7 +196,7 @@ static void answer_object(struct s3d_req *r, const struct s3d_obj *o)
     struct range range = {.on = false};
     uint64_t size = o->size;
 
-    if (!read_conditions(r, o)) {
+    if (!s3d_guards_open(r, o->attrs, false) || !read_conditions(r, o)) {
         return;
     }
     if (r->op == S3D_OP_GET && is_archived(o)) {

@@ -1,5 +1,6 @@
 /* multipart.c - multipart uploads but for part copies. */
 #include "tests/s3d/context.h"
+#include "tests/s3d/guards.h"
 #include "tests/s3d/handlers.h"
 #include "tests/s3d/xml.h"
 
@@ -89,10 +90,11 @@ void s3d_create_upload(struct s3d_req *r)
     struct xf_buf *out = &r->resp.body;
     XF_AUTO_BUF headers = {0};
     XF_AUTO_BUF tags = {0};
+    S3D_AUTO_GUARDS guards = {0};
 
     xf_buf_init(&headers, 0);
     xf_buf_init(&tags, 0);
-    if (!upload_checksum(r, &alg, &composite)) {
+    if (!s3d_guards_take(r, &guards, &src) || !upload_checksum(r, &alg, &composite)) {
         return;
     }
     if (!s3d_attrs_headers(&r->http, &headers, &fail) || !s3d_attrs_class(&r->http, &src, &fail) ||
@@ -111,6 +113,7 @@ void s3d_create_upload(struct s3d_req *r)
                     s3d_sum_upper(alg),
                     composite ? "COMPOSITE" : "FULL_OBJECT");
     }
+    xf_buf_put(&r->resp.headers, xf_buf_view(&guards.sse));
     xf_buf_put_c(out, "<InitiateMultipartUploadResult" S3D_XML_NS ">");
     s3d_xml_tag(out, "Bucket", r->bucket);
     s3d_xml_tag(out, "Key", r->key);
@@ -176,7 +179,14 @@ void s3d_upload_part(struct s3d_req *r)
     if (u != NULL && u->kms) {
         shown.flags |= S3D_OBJ_KMS;
     }
+    shown.attrs = u != NULL ? s3d_attrs_ref(u->attrs) : NULL;
+    bool is_known = u != NULL;
     unlock(r);
+    bool is_open = !is_known || s3d_guards_open(r, shown.attrs, false);
+    r->part_attrs = shown.attrs;
+    if (!is_open) {
+        return;
+    }
     if (theirs != S3D_SUM_NONE && alg != theirs) {
         s3d_fail(r,
                  "InvalidRequest",

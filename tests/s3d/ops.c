@@ -48,7 +48,8 @@ enum {
     Q_LOCATION = 1 << 5,
     Q_VERSIONING = 1 << 6,
     Q_V2 = 1 << 7,
-    Q_OTHER = 1 << 8 /* a subresource that is not modelled */
+    Q_ACL = 1 << 8,
+    Q_OTHER = 1 << 9 /* a subresource that is not modelled */
 };
 
 static unsigned query_flags(const struct s3d_param *params, size_t n)
@@ -56,15 +57,30 @@ static unsigned query_flags(const struct s3d_param *params, size_t n)
     static const struct {
         const char *name;
         unsigned flag;
-    } known[] = {
-        {"uploads", Q_UPLOADS},       {"uploadId", Q_UPLOAD_ID}, {"partNumber", Q_PART_NO},
-        {"tagging", Q_TAGGING},       {"delete", Q_DELETE},      {"location", Q_LOCATION},
-        {"versioning", Q_VERSIONING}, {"acl", Q_OTHER},          {"attributes", Q_OTHER},
-        {"versions", Q_OTHER},        {"policy", Q_OTHER},       {"lifecycle", Q_OTHER},
-        {"encryption", Q_OTHER},      {"cors", Q_OTHER},         {"object-lock", Q_OTHER},
-        {"retention", Q_OTHER},       {"legal-hold", Q_OTHER},   {"restore", Q_OTHER},
-        {"replication", Q_OTHER},     {"website", Q_OTHER},      {"ownershipControls", Q_OTHER},
-        {"torrent", Q_OTHER},         {"select", Q_OTHER},       {"versionId", Q_OTHER}};
+    } known[] = {{"uploads", Q_UPLOADS},
+                 {"uploadId", Q_UPLOAD_ID},
+                 {"partNumber", Q_PART_NO},
+                 {"tagging", Q_TAGGING},
+                 {"delete", Q_DELETE},
+                 {"location", Q_LOCATION},
+                 {"versioning", Q_VERSIONING},
+                 {"acl", Q_ACL},
+                 {"attributes", Q_OTHER},
+                 {"versions", Q_OTHER},
+                 {"policy", Q_OTHER},
+                 {"lifecycle", Q_OTHER},
+                 {"encryption", Q_OTHER},
+                 {"cors", Q_OTHER},
+                 {"object-lock", Q_OTHER},
+                 {"retention", Q_OTHER},
+                 {"legal-hold", Q_OTHER},
+                 {"restore", Q_OTHER},
+                 {"replication", Q_OTHER},
+                 {"website", Q_OTHER},
+                 {"ownershipControls", Q_OTHER},
+                 {"torrent", Q_OTHER},
+                 {"select", Q_OTHER},
+                 {"versionId", Q_OTHER}};
     unsigned flags = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -86,7 +102,7 @@ static unsigned query_flags(const struct s3d_param *params, size_t n)
 
 static enum s3d_op route_bucket(enum s3d_method m, unsigned q)
 {
-    if ((q & Q_OTHER) != 0) {
+    if ((q & (Q_OTHER | Q_ACL)) != 0) {
         return S3D_OP_OTHER;
     }
     switch (m) {
@@ -127,7 +143,10 @@ static enum s3d_op route_object(const struct s3d_http *h, unsigned q)
     bool upload = (q & Q_UPLOAD_ID) != 0;
     bool tags = (q & Q_TAGGING) != 0;
 
-    if ((q & Q_OTHER) != 0) {
+    if ((q & Q_ACL) != 0 && h->method == S3D_GET) {
+        return S3D_OP_GET_ACL;
+    }
+    if ((q & (Q_OTHER | Q_ACL)) != 0) {
         return S3D_OP_OTHER;
     }
     switch (h->method) {

@@ -27,6 +27,7 @@
     X(GET_TAGS,          "GetObjectTagging",        TAG,       false, N)       \
     X(PUT_TAGS,          "PutObjectTagging",        TAG,       true,  S)       \
     X(DELETE_TAGS,       "DeleteObjectTagging",     TAG,       true,  N)       \
+    X(GET_ACL,           "GetObjectAcl",            OTHER,     false, N)       \
     X(CREATE_UPLOAD,     "CreateMultipartUpload",   MULTIPART, true,  S)       \
     X(UPLOAD_PART,       "UploadPart",              PUT,       true,  D)       \
     X(COPY_PART,         "UploadPartCopy",          COPY,      true,  N)       \

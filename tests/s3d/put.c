@@ -1,5 +1,6 @@
 /* put.c - object data coming in: digests, conditions, PutObject. */
 #include "tests/s3d/context.h"
+#include "tests/s3d/guards.h"
 #include "tests/s3d/handlers.h"
 #include "tests/s3d/xml.h"
 
@@ -295,7 +296,9 @@ void s3d_etag_header(struct s3d_req *r, const struct s3d_obj *o)
     xf_buf_put_c(&r->resp.headers, "ETag: ");
     xf_buf_put_c(&r->resp.headers, etag);
     xf_buf_put_c(&r->resp.headers, "\r\n");
-    if ((o->flags & S3D_OBJ_KMS) != 0) {
+    if (o->attrs != NULL && o->attrs->sse.len > 0) {
+        xf_buf_put(&r->resp.headers, o->attrs->sse);
+    } else if ((o->flags & S3D_OBJ_KMS) != 0) {
         xf_buf_put_c(&r->resp.headers,
                      "x-amz-server-side-encryption: aws:kms\r\n"
                      "x-amz-server-side-encryption-aws-kms-key-id: "
@@ -315,11 +318,13 @@ void s3d_put_object(struct s3d_req *r)
     XF_AUTO_BUF headers = {0};
     XF_AUTO_BUF tags = {0};
     XF_AUTO_BUF b64 = {0};
+    S3D_AUTO_GUARDS guards = {0};
 
     xf_buf_init(&headers, 0);
     xf_buf_init(&tags, 0);
     xf_buf_init(&b64, 0);
-    if (!s3d_write_cond(r, &cond) || !s3d_data_end(r, &body, md5, sum)) {
+    if (!s3d_guards_take(r, &guards, &src) || !s3d_write_cond(r, &cond) ||
+        !s3d_data_end(r, &body, md5, sum)) {
         return;
     }
     memset(&r->obj, 0, sizeof(r->obj));
@@ -336,7 +341,6 @@ void s3d_put_object(struct s3d_req *r)
     src.headers = xf_buf_view(&headers);
     src.tags = xf_buf_view(&tags);
     src.sum_alg = alg;
-    src.kms = r->act.kms;
     if (alg != S3D_SUM_NONE) {
         xf_buf_put_base64(&b64, sum, s3d_sum_len(alg));
         src.sum = xf_buf_view(&b64);

@@ -44,6 +44,8 @@ void s3d_req_release(struct s3d_req *r)
         s3d_body_unref(r->part.body);
         r->part_on = false;
     }
+    s3d_attrs_unref(r->part_attrs);
+    r->part_attrs = NULL;
     if (r->intake_on) {
         s3d_intake_fini(&r->intake);
         r->intake_on = false;

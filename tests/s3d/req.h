@@ -68,6 +68,7 @@ struct s3d_req {
     struct s3d_bucket *b;
     struct s3d_obj obj; /* being made */
     struct s3d_part part;
+    struct s3d_attrs *part_attrs; /* of its upload */
 
     struct s3d_resp resp;
 };

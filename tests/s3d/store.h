@@ -14,6 +14,7 @@
 #include "tests/s3d/index.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum { S3D_PARTS_MAX = 10000, S3D_UPLOAD_ID_LEN = 32 };
 #define S3D_PART_MIN   ((uint64_t)5 << 20)
@@ -26,6 +27,9 @@ struct s3d_bucket {
     struct xf_list uploads; /* in order of initiation */
     struct xf_map uploads_by_id;
     bool deleted;
+    atomic_bool object_lock;
+    atomic_bool requester_pays;
+    atomic_bool no_acls; /* the owner has all, ACLs are refused */
     int64_t created_ms;
     char *name;
 };

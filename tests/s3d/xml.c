@@ -77,6 +77,7 @@ static const struct {
     int status;
     bool usual; /* the code of its status when only the status is given */
 } errors[] = {
+    {"AccessControlListNotSupported", 400, false},
     {"AccessDenied", 403, true},
     {"AuthorizationHeaderMalformed", 400, false},
     {"AuthorizationQueryParametersError", 400, false},
