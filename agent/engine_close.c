@@ -160,6 +160,7 @@ static void source_done(struct xf_op *op, const struct xf_s3_result *res)
         xf_upload_fail(op, &err, NULL, true);
     } else {
         op->src_is_opaque = xf_verify_is_opaque(res->attrs);
+        xf_op_keep_attrs(op, res);
         op->wants_tags = xf_op_wants_tags(op, res->attrs);
         xf_op_go(op, CLOSE_COMPLETE);
     }
@@ -256,9 +257,28 @@ static void proved(struct xf_op *op)
     }
 }
 
+/* What was given at the open and is not there. */
+static uint32_t lost(const struct xf_op *op, const struct xf_s3_attrs *there)
+{
+    const struct xf_s3_attrs *given = xf_op_attrs(op);
+    struct xf_str want = xf_op_class(op);
+    struct xf_str got =
+        there->storage_class.len > 0 ? there->storage_class : XF_STR_LIT("STANDARD");
+    uint32_t flags = 0;
+
+    if (given != NULL && (given->missing_meta > 0 || xf_s3_attrs_lack(there, given))) {
+        flags |= XF_RESULT_META_DROPPED;
+    }
+    if (want.len > 0 && !xf_str_eq(want, got)) {
+        flags |= XF_RESULT_CLASS_DROPPED;
+    }
+    return flags;
+}
+
 /* The bytes are there; are the tags? Only a service that shows none is asked further. */
 static void arrived(struct xf_op *op, const struct xf_s3_result *res)
 {
+    op->flags |= lost(op, res->attrs);
     if (op->wants_tags && res->attrs->tag_count == 0) {
         xf_op_go(op, CLOSE_TAGS);
     } else {

@@ -20,9 +20,12 @@ struct xf_s3_req *xf_copy_start(struct xf_op *op)
         .key = xf_op_dst_key(op),
         .source = xf_op_source(op),
         .size = op->size,
-        .attrs = spec->metadata ? NULL : &no_attrs,
+        .attrs = !spec->metadata      ? &no_attrs
+                 : spec->source_mtime ? op->attrs
+                                      : NULL,
         .replace_tags = spec->tags == XF_JOB_TAGS_NONE || op->no_tags,
         .storage_class = xf_op_class(op),
+        .guards = xf_op_guards(op),
         .website_redirect =
             op->attrs != NULL && spec->metadata ? op->attrs->website_redirect : XF_STR_EMPTY,
         .if_absent = xf_op_is_if_absent(op),
@@ -114,6 +117,8 @@ void xf_copy_done(struct xf_op *op, const struct xf_s3_result *res)
         xf_op_go(op, XF_SMALL_COPY_DST);
     } else if (code == XF_E_NO_COPY) {
         no_server_copy(op, &res->err);
+    } else if (xf_op_may_drop_class(op, res)) {
+        xf_op_go(op, XF_SMALL_COPY);
     } else if (code == XF_E_DENIED) {
         copy_denied(op, res);
     } else if (code == XF_E_TOO_LARGE ||

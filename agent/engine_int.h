@@ -78,8 +78,18 @@ bool xf_op_is_changed(const struct xf_op *op, const struct xf_s3_result *head);
 bool xf_op_is_unclear(const struct xf_op *op, const struct xf_s3_result *res);
 /** The op's source as the option of a copy. */
 struct xf_s3_source xf_op_source(const struct xf_op *op);
+/** Keep the attributes that the source's answer tells. */
+void xf_op_keep_attrs(struct xf_op *op, const struct xf_s3_result *res);
 /** Attributes to write with a request; NULL: none. */
 const struct xf_s3_attrs *xf_op_attrs(const struct xf_op *op);
+/** What the job asks of a new object; a lock from the kept attributes. */
+struct xf_s3_guards xf_op_guards(const struct xf_op *op);
+/** Has a server copy to be told what only the source's attributes say? */
+bool xf_op_needs_attrs(const struct xf_op *op);
+/** Was this write refused for a storage class that the job only keeps? Then it goes without. */
+bool xf_op_may_drop_class(struct xf_op *op, const struct xf_s3_result *res);
+/** Is every ETag that the job writes no MD5, as far as the job says? */
+bool xf_op_writes_opaque(const struct xf_op *op);
 
 /* ---- engine_object.c: one small object ---- */
 enum xf_small {

@@ -1,5 +1,6 @@
 /* engine_job.c - a job on one engine: its two clients and limits, and what ops ask about it. */
 #include "agent/engine_int.h"
+#include "agent/engine_sum.h"
 #include "agent/metrics.h"
 #include "common/base/log.h"
 #include "common/job/side.h"
@@ -30,6 +31,7 @@ static enum xf_code open_side(struct xf_engine *e,
         .on_done_arg = e->metrics,
         .creds = e->creds,
         .creds_arg = e->creds_arg,
+        .reads_objects = true,
     };
 
     return xf_side_client(&env, no == XF_SRC ? &spec->source : &spec->destination, out, err);
@@ -131,12 +133,55 @@ struct xf_str xf_op_dst_key(const struct xf_op *op)
 
 struct xf_str xf_op_class(const struct xf_op *op)
 {
-    const struct xf_job_spec *spec = xf_op_spec(op);
+    return op->no_class ? XF_STR_EMPTY : xf_job_spec_class(xf_op_spec(op), op->obj->storage_class);
+}
 
-    if (spec->destination.storage_class.len > 0) {
-        return spec->destination.storage_class;
+struct xf_s3_guards xf_op_guards(const struct xf_op *op)
+{
+    const struct xf_job_spec *spec = xf_op_spec(op);
+    struct xf_s3_guards g = {
+        .acl = xf_job_spec_acl(spec),
+        .sse = xf_job_spec_sse(spec),
+        .kms_key = spec->destination.kms_key,
+    };
+
+    if (spec->object_lock && op->attrs != NULL) {
+        g.lock_mode = op->attrs->lock_mode;
+        g.lock_until = op->attrs->lock_until;
+        g.legal_hold = op->attrs->legal_hold;
     }
-    return xf_str_eq_c(op->obj->storage_class, "STANDARD") ? XF_STR_EMPTY : op->obj->storage_class;
+    return g;
+}
+
+bool xf_op_may_drop_class(struct xf_op *op, const struct xf_s3_result *res)
+{
+    bool is_refused = xf_str_eq_c(res->s3_code, "InvalidStorageClass");
+    bool is_kept = xf_str_eq(xf_op_class(op), op->obj->storage_class);
+
+    if (!is_refused || !is_kept || op->no_class) {
+        return false;
+    }
+    op->no_class = true;
+    op->flags |= XF_RESULT_CLASS_DROPPED;
+    xf_sums_forgive(op);
+    xf_engine_note(op->run,
+                   XF_FACT_CLASS_UNKNOWN,
+                   "storage_class_unknown",
+                   "the destination does not know the storage class of some objects: they get its "
+                   "default");
+    return true;
+}
+
+static bool has_customer_key(const struct xf_job_spec *spec)
+{
+    return spec->source.customer_key_env.len > 0 || spec->destination.customer_key_env.len > 0;
+}
+
+bool xf_op_writes_opaque(const struct xf_op *op)
+{
+    const struct xf_job_side *to = &xf_op_spec(op)->destination;
+
+    return to->customer_key_env.len > 0 || to->sse == XF_JOB_SSE_KMS || to->sse == XF_JOB_SSE_DSSE;
 }
 
 static enum xf_job_mode mode_of(const struct xf_op *op)
@@ -158,7 +203,7 @@ bool xf_op_may_copy(const struct xf_op *op, bool part)
     const struct xf_work_job *job = op->run->ej->job;
     enum xf_job_mode mode = mode_of(op);
 
-    if (mode == XF_JOB_MODE_RELAY || !job->is_same_service) {
+    if (mode == XF_JOB_MODE_RELAY || !job->is_same_service || has_customer_key(job->spec)) {
         return false;
     }
     if (mode == XF_JOB_MODE_SERVER) {
@@ -198,11 +243,35 @@ bool xf_op_is_changed(const struct xf_op *op, const struct xf_s3_result *head)
     return head->size != op->size || !xf_plan_etag_eq(head->etag, xf_str_c(op->etag));
 }
 
+/* When the source was written, as rclone and others keep it: seconds, and their fraction. */
+static void put_mtime(struct xf_buf *out, int64_t ms)
+{
+    xf_buf_putf(out, "%jd", (intmax_t)(ms / 1000));
+    if (ms % 1000 != 0) {
+        xf_buf_putf(out, ".%03d", (int)(ms % 1000));
+    }
+}
+
+void xf_op_keep_attrs(struct xf_op *op, const struct xf_s3_result *res)
+{
+    XF_AUTO_BUF text = {0};
+
+    xf_s3_attrs_free(op->attrs);
+    if (!xf_op_spec(op)->source_mtime || res->modified_ms <= 0) {
+        op->attrs = xf_s3_attrs_dup(res->attrs);
+        return;
+    }
+    put_mtime(&text, res->modified_ms);
+    op->attrs = xf_s3_attrs_dup_with(
+        res->attrs, &(struct xf_s3_meta){.name = XF_STR_LIT("mtime"), .value = xf_buf_view(&text)});
+}
+
 void xf_op_renew(struct xf_op *op, const struct xf_s3_result *head)
 {
     bool had_etag = op->etag[0] != '\0';
+    bool is_changed = xf_op_is_changed(op, head);
 
-    if (xf_op_is_changed(op, head)) {
+    if (is_changed) {
         op->is_changed = true; /* also when the etag was not known: now it is to be told */
         op->flags |= had_etag || head->size != op->size ? XF_RESULT_CHANGED : 0;
     }
@@ -214,6 +283,10 @@ void xf_op_renew(struct xf_op *op, const struct xf_s3_result *head)
         op->mtime_ms = head->modified_ms;
     }
     op->src_is_opaque = xf_verify_is_opaque(head->attrs);
+    if (op->attrs != NULL) {
+        xf_op_keep_attrs(op, head); /* those of what it is now */
+        op->has_tags = op->has_tags && !is_changed;
+    }
 }
 
 struct xf_s3_source xf_op_source(const struct xf_op *op)
@@ -223,7 +296,16 @@ struct xf_s3_source xf_op_source(const struct xf_op *op)
         .key = op->obj->key,
         .version_id = op->obj->version_id,
         .if_match = xf_str_c(op->etag),
+        .requester_pays = xf_op_spec(op)->source.requester_pays,
     };
+}
+
+bool xf_op_needs_attrs(const struct xf_op *op)
+{
+    const struct xf_job_spec *spec = xf_op_spec(op);
+    bool may_redirect = spec->metadata && xf_work_job_knows(op->run->ej->job, XF_FACT_WEBSITE);
+
+    return may_redirect || spec->object_lock || spec->source_mtime;
 }
 
 const struct xf_s3_attrs *xf_op_attrs(const struct xf_op *op)

@@ -59,6 +59,11 @@ void xf_small_copied(struct xf_op *op, enum xf_level level)
         .size_bytes = op->size,
         .etag = xf_str_c(op->dst_etag),
     };
+    bool is_resent = op->mode == XF_MODE_RELAY || xf_op_spec(op)->source_mtime;
+
+    if (is_resent && xf_op_attrs(op) != NULL && op->attrs->missing_meta > 0) {
+        op->flags |= XF_RESULT_META_DROPPED; /* names that the source's service cannot tell */
+    }
     if (op->mode == XF_MODE_SERVER) {
         (void)xf_work_job_learn(op->run->ej->job, XF_FACT_COPY_WORKED); /* known is fine */
     }
@@ -185,20 +190,16 @@ static bool is_too_large(struct xf_op *op)
     return true;
 }
 
-/* A server-side copy does not carry it; a relay reads the attributes anyway. */
-static bool may_have_redirect(const struct xf_op *op)
-{
-    return xf_op_spec(op)->metadata && xf_op_may_copy(op, false) &&
-           xf_work_job_knows(op->run->ej->job, XF_FACT_WEBSITE);
-}
-
 void xf_small_transfer(struct xf_op *op)
 {
     struct xf_err err;
 
     op->has_looked = false;
-    if (op->attrs == NULL && (op->etag[0] == '\0' || may_have_redirect(op) ||
-                              xf_s3_class_may_be_archived(op->obj->storage_class))) {
+    bool asks =
+        op->etag[0] == '\0' || xf_s3_class_may_be_archived(op->obj->storage_class) ||
+        (xf_op_may_copy(op, false) && xf_op_needs_attrs(op)); /* a relay reads them anyway */
+
+    if (op->attrs == NULL && asks) {
         xf_op_go(op, XF_SMALL_ASK);
     } else if (is_too_large(op)) {
         return; /* told */
@@ -323,6 +324,15 @@ static bool is_itself(const struct xf_op *op)
            xf_str_eq(op->obj->key, xf_op_dst_key(op));
 }
 
+/* A listing does not say that an etag is no MD5; where the job has objects encrypted, ask. */
+static bool may_be_opaque(const struct xf_op *op, const struct xf_verify_side *there)
+{
+    const struct xf_verify_etag source = {xf_str_c(op->etag), false};
+
+    return xf_op_writes_opaque(op) && there->size == op->size &&
+           xf_verify_etags(source, there->etag) == XF_VERIFY_DIFFERENT;
+}
+
 void xf_small_begin(struct xf_run *run, uint32_t idx)
 {
     struct xf_op *op = xf_op_new(run, xf_small_steps, XF_SMALL_N);
@@ -342,7 +352,13 @@ void xf_small_begin(struct xf_run *run, uint32_t idx)
     } else {
         switch (xf_scan_ask(run->scan, idx, &there)) {
         case XF_SCAN_ABSENT: xf_small_decide(op, NULL); break;
-        case XF_SCAN_THERE: xf_small_decide(op, &there); break;
+        case XF_SCAN_THERE:
+            if (may_be_opaque(op, &there)) {
+                xf_op_go(op, XF_SMALL_LOOK);
+            } else {
+                xf_small_decide(op, &there);
+            }
+            break;
         case XF_SCAN_ASK: xf_op_go(op, XF_SMALL_LOOK); break;
         }
     }
@@ -413,8 +429,7 @@ static void ask_done(struct xf_op *op, const struct xf_s3_result *res)
         return;
     }
     xf_op_renew(op, res);
-    xf_s3_attrs_free(op->attrs);
-    op->attrs = xf_s3_attrs_dup(res->attrs);
+    xf_op_keep_attrs(op, res);
     if (xf_s3_attrs_is_archived(op->attrs)) {
         ended_as(op, XF_OUTCOME_ARCHIVED);
         return;

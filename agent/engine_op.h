@@ -111,6 +111,7 @@ struct xf_op {
     bool dst_is_opaque;
     bool no_copy;    /* this one goes by relay */
     bool no_tags;    /* the service does not let us write or read them */
+    bool no_class;   /* nor does it know the object's storage class */
     bool is_changed; /* etag and size are not the listed ones */
     bool was_denied; /* a server-side copy of it was */
     bool has_tags;   /* were read */

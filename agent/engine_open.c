@@ -91,8 +91,7 @@ static void head_done(struct xf_op *op, const struct xf_s3_result *res)
         return;
     }
     xf_op_renew(op, res);
-    xf_s3_attrs_free(op->attrs);
-    op->attrs = xf_s3_attrs_dup(res->attrs);
+    xf_op_keep_attrs(op, res);
     if (xf_s3_attrs_is_archived(op->attrs)) {
         xf_upload_ended(op, XF_OUTCOME_ARCHIVED);
     } else if (xf_op_spec(op)->if_exists != XF_JOB_EXISTS_OVERWRITE) {
@@ -266,6 +265,7 @@ static struct xf_s3_req *create_start(struct xf_op *op)
         .attrs = xf_op_attrs(op),
         .tags = xf_buf_view(&op->tags),
         .storage_class = xf_op_class(op),
+        .guards = xf_op_guards(op),
         .sum = asked_alg(op),
     };
     return xf_s3_create(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
@@ -295,6 +295,8 @@ static void create_done(struct xf_op *op, const struct xf_s3_result *res)
         opened(op, res);
     } else if (xf_code_class(res->err.code) == XF_CLASS_RETRY) {
         xf_upload_retry(op, OPEN_FIND, &res->err); /* it may be open without our knowing */
+    } else if (xf_op_may_drop_class(op, res)) {
+        xf_op_go(op, OPEN_CREATE);
     } else if (xf_op_may_drop_tags(op, res->err.code)) {
         xf_op_drop_tags(op);
         xf_op_go(op, OPEN_CREATE);

@@ -149,8 +149,7 @@ void xf_relay_get_done(struct xf_op *op, const struct xf_s3_result *res)
         relay_failed(op, res);
         return;
     }
-    xf_s3_attrs_free(op->attrs);
-    op->attrs = xf_s3_attrs_dup(res->attrs);
+    xf_op_keep_attrs(op, res);
     op->src_is_opaque = xf_verify_is_opaque(res->attrs);
     if (xf_relay_check(op, op->size, true, &err) != XF_OK) {
         xf_small_retry(op, XF_SMALL_GET, &err);
@@ -205,6 +204,7 @@ void xf_op_drop_tags(struct xf_op *op)
     op->no_tags = true;
     op->flags |= XF_RESULT_TAGS_DROPPED;
     xf_buf_reset(&op->tags);
+    xf_sums_forgive(op);
     xf_engine_note(op->run,
                    XF_FACT_TAGS_DENIED,
                    "tags_denied",
@@ -256,6 +256,7 @@ void xf_relay_put_opts(const struct xf_op *op, struct xf_s3_put_opts *o)
         .attrs = xf_op_attrs(op),
         .tags = xf_buf_view(&op->tags),
         .storage_class = xf_op_class(op),
+        .guards = xf_op_guards(op),
         .if_absent = xf_op_is_if_absent(op),
     };
 }
@@ -359,6 +360,8 @@ void xf_relay_put_done(struct xf_op *op, const struct xf_s3_result *res)
         }
     } else if (res->err.code == XF_E_EXISTS) {
         xf_small_exists(op, res);
+    } else if (xf_op_may_drop_class(op, res)) {
+        xf_op_go(op, op->state);
     } else if (xf_op_may_drop_tags(op, res->err.code)) {
         xf_op_drop_tags(op);
         xf_relay_after_attrs(op, op->after_tags);

@@ -20,6 +20,8 @@ enum xf_sums {
     XF_SUMS_WRITE = 4 /* that of the bytes, or the algorithm of an upload */
 };
 
+/** Something else was refused, and goes now: what was thought of the checksums does not hold. */
+void xf_sums_forgive(struct xf_op *op);
 /** May the op's next request carry it? */
 bool xf_sums_may(const struct xf_op *op, enum xf_sums what);
 /** The same, noting that the request does: for the start of a step. */

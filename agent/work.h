@@ -36,7 +36,8 @@ enum xf_work_fact {
     XF_FACT_NO_SUM_SRC = 1 << 7,    /* the source is not to be asked for checksums */
     XF_FACT_NO_SUM_DST = 1 << 8,    /* nor the destination */
     XF_FACT_NO_SUM_WRITE = 1 << 9,  /* the destination does not take them, or does not say so */
-    XF_FACT_SUM_UNSAID = 1 << 10    /* it sums what comes without a checksum, but does not say so */
+    XF_FACT_SUM_UNSAID = 1 << 10,   /* it sums what comes without a checksum, but does not say so */
+    XF_FACT_CLASS_UNKNOWN = 1 << 11 /* the destination refused an object's storage class */
 };
 
 struct xf_work_job {

@@ -72,11 +72,17 @@ static bool is_set(const struct xf_result *r)
     return r->outcome != XF_OUTCOME_PENDING || r->attempts != 0 || r->through_bytes != 0;
 }
 
+bool xf_result_is_dropped(const struct xf_result *r)
+{
+    return r->outcome == XF_OUTCOME_COPIED && (r->flags & (uint32_t)XF_RESULT_DROPPED) != 0;
+}
+
 static void count_one(const struct xf_result *r, struct xf_result_counts *c)
 {
     c->by_outcome[r->outcome]++;
     c->copied_bytes += r->outcome == XF_OUTCOME_COPIED ? r->size_bytes : 0;
     c->through_bytes += r->through_bytes;
+    c->dropped += xf_result_is_dropped(r);
     c->attempts += r->attempts;
     c->retries += r->attempts > 1 ? r->attempts - 1 : 0;
 }

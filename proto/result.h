@@ -48,10 +48,12 @@ enum xf_mode { XF_MODE_NONE = 0, XF_MODE_SERVER, XF_MODE_RELAY, XF_MODE_N };
 enum xf_result_flag {
     XF_RESULT_RETRYABLE = 1 << 0,    /* failed, and a later pass may succeed */
     XF_RESULT_TAGS_DROPPED = 1 << 1, /* copied without its tags (best-effort) */
-    XF_RESULT_META_DROPPED = 1 << 2, /* an attribute that the destination does not take */
+    XF_RESULT_META_DROPPED = 1 << 2, /* without an attribute that one of the sides does not tell */
     XF_RESULT_OWN = 1 << 3,          /* found as this job had written it before */
     XF_RESULT_CHANGED = 1 << 4, /* the source changed since listed; its newer form was copied */
-    XF_RESULT_FLAGS_ALL = (1 << 5) - 1
+    XF_RESULT_CLASS_DROPPED = 1 << 5, /* the destination does not know its storage class */
+    XF_RESULT_FLAGS_ALL = (1 << 6) - 1,
+    XF_RESULT_DROPPED = XF_RESULT_TAGS_DROPPED | XF_RESULT_META_DROPPED | XF_RESULT_CLASS_DROPPED
 };
 
 enum { XF_S3_CODE_MAX = 64, XF_RESULT_MSG_MAX = 256, XF_RESULT_BYTES_MAX = 4 * 1024 * 1024 };
@@ -86,7 +88,11 @@ struct xf_result_counts {
     uint64_t through_bytes;
     uint64_t attempts;
     uint32_t retries; /* attempts beyond the first of each object */
+    uint32_t dropped; /* copied without one of its attributes */
 };
+
+/** Was it copied without one of its attributes? */
+bool xf_result_is_dropped(const struct xf_result *r);
 
 /** n: 0 to XF_MANIFEST_MAX, all pending. */
 void xf_result_set_init(struct xf_result_set *s, uint32_t n);

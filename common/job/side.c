@@ -5,6 +5,7 @@
 
 #include "common/job/spec.h"
 #include "common/s3/creds.h"
+#include "common/s3/customer.h"
 #include "common/s3/provider.h"
 #include "common/s3/uri.h"
 
@@ -84,9 +85,14 @@ enum xf_code xf_side_client(const struct xf_side_env *env,
         .on_done = env->on_done,
         .on_done_arg = env->on_done_arg,
     };
+    __attribute__((cleanup(xf_customer_key_fini))) struct xf_customer_key key = {0};
     XF_AUTO_BUF region;
 
     xf_buf_init(&region, XF_URI_REGION_MAX);
+    if (env->reads_objects) {
+        XF_TRY(xf_customer_key_read(side->customer_key_env, &key, err));
+        o.customer_key = &key;
+    }
     XF_TRY(env->creds != NULL ? env->creds(env->creds_arg, side, &creds, err)
                               : make_creds(side, &creds, err));
     XF_TRY(find_region(side, creds, &region, err));

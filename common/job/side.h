@@ -28,10 +28,12 @@ struct xf_side_env {
                           struct xf_creds_source **out,
                           struct xf_err *err);
     void *creds_arg;
+    bool reads_objects; /* with the side's customer key, which else need not be on this host */
 };
 
 /**
- * Errors: XF_E_CREDS   no credentials are to be found on this host; says where it looked.
+ * Errors: XF_E_CREDS   no credentials, or no customer key, are to be found on this host; says where
+ *                      it looked.
  *         XF_E_CONFIG  the endpoint is malformed, or AWS has none like it.
  */
 XF_MUST_CHECK enum xf_code xf_side_client(const struct xf_side_env *env,

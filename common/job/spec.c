@@ -18,6 +18,17 @@ static const char *const mode_names[] = {"auto", "server", "relay", NULL};
 static const char *const exists_names[] = {"skip-same", "overwrite", "skip", "fail", NULL};
 static const char *const tags_names[] = {"best-effort", "required", "none", NULL};
 static const char *const verify_names[] = {"etag", "none", "size", "checksum", "full", NULL};
+static const char *const sse_names[XF_JOB_SSE_N + 1] = {
+    "bucket", "AES256", "aws:kms", "aws:kms:dsse", NULL};
+static const char *const acl_names[] = {"none",
+                                        "private",
+                                        "public-read",
+                                        "public-read-write",
+                                        "authenticated-read",
+                                        "aws-exec-read",
+                                        "bucket-owner-read",
+                                        "bucket-owner-full-control",
+                                        NULL};
 static const char *const vanished_names[] = {"ok", "fail", NULL};
 
 #define NO_SECRETS                                                                         \
@@ -120,11 +131,19 @@ static const char *const vanished_names[] = {"ok", "fail", NULL};
          .def_note = "none",                                                                      \
          .example = "\"OLD_SECRET_ACCESS_KEY\"",                                                  \
          .help = "Name of the environment variable that holds the secret key."},                  \
+        {.name = #side ".session_token_env",                                                      \
+         .type = XF_CONF_STRING,                                                                  \
+         .offset = AT(spec.side.session_token_env),                                               \
+         .max = 255,                                                                              \
+         .def_note = "none",                                                                      \
+         .example = "\"OLD_SESSION_TOKEN\"",                                                      \
+         .help = "Name of the environment variable that holds a session token, beside the two."}, \
     {                                                                                             \
-        .name = #side ".session_token_env", .type = XF_CONF_STRING,                               \
-        .offset = AT(spec.side.session_token_env), .max = 255, .def_note = "none",                \
-        .example = "\"OLD_SESSION_TOKEN\"",                                                       \
-        .help = "Name of the environment variable that holds a session token, beside the two."    \
+        .name = #side ".customer_key_env", .type = XF_CONF_STRING,                                \
+        .offset = AT(spec.side.customer_key_env), .max = 255, .def_note = "none",                 \
+        .example = "\"OBJECTS_KEY\"",                                                             \
+        .help = "SSE-C: name of the agents' environment variable that holds the objects' own "    \
+                "encryption key, 32 bytes in base64. Such objects go by relay."                   \
     }
 /* NOLINTEND(bugprone-macro-parentheses) */
 
@@ -210,6 +229,33 @@ static const struct xf_conf_opt rows[] = {
      .def_note = "keep the source's",
      .example = "\"STANDARD_IA\"",
      .help = "Storage class of the new objects, such as STANDARD or GLACIER_IR."},
+    {.name = "destination.storage_class_map",
+     .type = XF_CONF_LIST,
+     .offset = AT(spec.destination.storage_map),
+     .def_note = "none",
+     .example = "[\"REDUCED_REDUNDANCY=STANDARD\", \"GLACIER_IR=STANDARD_IA\"]",
+     .help = "Source's class and the new object's; objects of other classes go by storage_class."},
+    {.name = "destination.acl",
+     .type = XF_CONF_ENUM,
+     .offset = AT(spec.destination.acl),
+     .names = acl_names,
+     .def = "none",
+     .help = "Canned ACL of the new objects. \"none\" sends none: the bucket's owner has them, and "
+             "buckets without ACLs take them. The source's own grants are not copied."},
+    {.name = "destination.sse",
+     .type = XF_CONF_ENUM,
+     .offset = AT(spec.destination.sse),
+     .names = sse_names,
+     .def = "bucket",
+     .help = "Encryption of the new objects by the service; \"bucket\": as the bucket is set."},
+    {.name = "destination.kms_key",
+     .type = XF_CONF_STRING,
+     .offset = AT(spec.destination.kms_key),
+     .max = 2048,
+     .def_note = "the account's own",
+     .example = "\"arn:aws:kms:us-west-2:123456789012:key/new\"",
+     .help =
+         "KMS key of the new objects, beside sse = \"aws:kms\"; the source's key is never taken."},
 
     {.name = "select",
      .type = XF_CONF_SECTION,
@@ -300,6 +346,19 @@ static const struct xf_conf_opt rows[] = {
      .names = tags_names,
      .def = "best-effort",
      .help = "Copy object tags: where permitted, or as a condition of success, or not."},
+    {.name = "copy.object_lock",
+     .type = XF_CONF_BOOL,
+     .offset = AT(spec.object_lock),
+     .def = "false",
+     .help = "Copy retention and legal hold. An object whose lock the destination does not take "
+             "fails."},
+    {.name = "copy.source_mtime",
+     .type = XF_CONF_BOOL,
+     .offset = AT(spec.source_mtime),
+     .def = "false",
+     .help =
+         "Keep the time when the source was written as metadata \"mtime\" (seconds since 1970), "
+         "where an object has none of that name."},
 
     {.name = "verify", .type = XF_CONF_SECTION, .help = "How copies are proved."},
     {.name = "verify.mode",
@@ -351,9 +410,6 @@ static const struct xf_conf_opt rows[] = {
     LATER_SECTION("notify"),
     LATER("*.manifest", "give url or urls"),
     LATER("*.inventory", "give url or urls"),
-    LATER("*.sse", NULL),
-    LATER("*.kms_key", NULL),
-    LATER("*.acl", NULL),
     LATER("*.versions", NULL),
     LATER("*.max_failures", NULL),
     LATER("*.budget_usd", NULL),
@@ -412,6 +468,39 @@ enum xf_code xf_job_spec_parse(struct xf_str text,
     }
     *out = &raw->spec;
     return XF_OK;
+}
+
+/* ---- what is asked of a new object ---- */
+
+struct xf_str xf_job_spec_acl(const struct xf_job_spec *s)
+{
+    int acl = s->destination.acl;
+
+    return acl == 0 ? XF_STR_EMPTY : xf_str_c(acl_names[acl]);
+}
+
+struct xf_str xf_job_spec_sse(const struct xf_job_spec *s)
+{
+    int sse = s->destination.sse;
+
+    return sse == XF_JOB_SSE_BUCKET ? XF_STR_EMPTY : xf_str_c(sse_names[sse]);
+}
+
+struct xf_str xf_job_spec_class(const struct xf_job_spec *s, struct xf_str from)
+{
+    const struct xf_conf_list *map = &s->destination.storage_map;
+    struct xf_str own = from.len > 0 ? from : XF_STR_LIT("STANDARD");
+
+    for (size_t i = 0; i < map->len; i++) {
+        size_t eq = xf_str_find(map->items[i], '=', 0);
+        if (xf_str_eq(xf_str_sub(map->items[i], 0, eq), own)) {
+            return xf_str_sub(map->items[i], eq + 1, map->items[i].len);
+        }
+    }
+    if (s->destination.storage_class.len > 0) {
+        return s->destination.storage_class;
+    }
+    return xf_str_eq_c(own, "STANDARD") ? XF_STR_EMPTY : own;
 }
 
 /* ---- keys

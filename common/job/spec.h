@@ -46,6 +46,8 @@ enum xf_job_verify {
     XF_JOB_VERIFY_FULL
 };
 
+enum xf_job_sse { XF_JOB_SSE_BUCKET, XF_JOB_SSE_S3, XF_JOB_SSE_KMS, XF_JOB_SSE_DSSE, XF_JOB_SSE_N };
+
 enum xf_job_vanished { /* what an object gone since the listing does to the job's end */
                        XF_JOB_VANISHED_OK,
                        XF_JOB_VANISHED_FAIL
@@ -77,7 +79,14 @@ struct xf_job_side {
     struct xf_str access_key_env; /* empty or a variable's name; both or none */
     struct xf_str secret_key_env;
     struct xf_str session_token_env; /* optional beside the two */
-    struct xf_str storage_class;     /* destination: empty keeps the source's */
+    struct xf_str customer_key_env;  /* SSE-C: empty or the name of the variable with the key */
+
+    /* of the destination only */
+    struct xf_str storage_class;     /* empty keeps the source's */
+    struct xf_conf_list storage_map; /* "FROM=TO" each; before storage_class */
+    int acl;                         /* 0: none; else see xf_job_spec_acl() */
+    int sse;                         /* enum xf_job_sse; the first: as the bucket is set */
+    struct xf_str kms_key;           /* empty: the account's own */
 };
 
 struct xf_job_select {
@@ -104,6 +113,8 @@ struct xf_job_spec {
     int if_exists;                /* enum xf_job_exists */
     bool metadata;
     int tags;                   /* enum xf_job_tags */
+    bool object_lock;           /* retention and legal hold too */
+    bool source_mtime;          /* when the source was written, as user metadata */
     int verify;                 /* enum xf_job_verify */
     uint64_t bandwidth_bytes_s; /* 0: no limit */
     int64_t in_flight;          /* requests per agent; 0: found by itself */
@@ -155,6 +166,13 @@ bool xf_job_spec_selects(const struct xf_job_spec *s,
                          uint64_t size,
                          int64_t mtime_ms,
                          int64_t start_ms);
+
+/** Values of x-amz-acl (empty: none), x-amz-server-side-encryption (empty: the bucket's). */
+struct xf_str xf_job_spec_acl(const struct xf_job_spec *s);
+struct xf_str xf_job_spec_sse(const struct xf_job_spec *s);
+
+/** The class to write an object with whose own is `from` (empty: STANDARD); empty: send none. */
+struct xf_str xf_job_spec_class(const struct xf_job_spec *s, struct xf_str from);
 
 /** The canonical text: TOML of all that differs from the defaults. Parses to an equal spec. */
 void xf_job_spec_put_canonical(const struct xf_job_spec *s, struct xf_buf *out);

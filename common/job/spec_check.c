@@ -270,6 +270,12 @@ static enum xf_code check_variable(const struct side *s, const char *key, struct
     return XF_OK;
 }
 
+static bool is_loopback(const struct xf_uri_endpoint *ep)
+{
+    return strcmp(ep->host, "localhost") == 0 || strcmp(ep->host, "::1") == 0 ||
+           strncmp(ep->host, "127.", 4) == 0;
+}
+
 static enum xf_code check_role(const struct side *s, bool has_pair)
 {
     const struct xf_job_side *o = s->out;
@@ -302,6 +308,14 @@ static enum xf_code check_credentials(const struct side *s)
     XF_TRY(check_variable(s, "access_key_env", o->access_key_env));
     XF_TRY(check_variable(s, "secret_key_env", o->secret_key_env));
     XF_TRY(check_variable(s, "session_token_env", o->session_token_env));
+    XF_TRY(check_variable(s, "customer_key_env", o->customer_key_env));
+    if (o->customer_key_env.len > 0 && o->endpoint.len > 0 && !s->endpoint.https &&
+        !is_loopback(&s->endpoint)) {
+        return SIDE_FAIL(s,
+                         "customer_key_env",
+                         "'%s.customer_key_env' would be sent in clear: give a https:// endpoint",
+                         s->name);
+    }
     bool has_pair = o->access_key_env.len > 0 && o->secret_key_env.len > 0;
     if (!has_pair && (o->access_key_env.len > 0 || o->secret_key_env.len > 0)) {
         return SIDE_FAIL(s,
@@ -357,12 +371,6 @@ bool xf_job_spec_is_same_service(const struct xf_job_spec *s)
     }
     return from_aws ? strcmp(partition_of(&s->source), partition_of(&s->destination)) == 0
                     : xf_str_eq(s->source.endpoint, s->destination.endpoint);
-}
-
-static bool is_loopback(const struct xf_uri_endpoint *ep)
-{
-    return strcmp(ep->host, "localhost") == 0 || strcmp(ep->host, "::1") == 0 ||
-           strncmp(ep->host, "127.", 4) == 0;
 }
 
 /*
@@ -499,21 +507,78 @@ static enum xf_code check_select(const struct xf_job_raw *raw, struct xf_err *er
     return XF_OK;
 }
 
+static bool is_class(struct xf_str v)
+{
+    for (size_t i = 0; i < v.len; i++) {
+        char c = v.ptr[i];
+        if (!((c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_')) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static enum xf_code check_storage_class(struct xf_job_raw *raw, struct xf_err *err)
 {
     struct xf_str *v = &raw->spec.destination.storage_class;
+    const struct xf_conf_list *map = &raw->spec.destination.storage_map;
     if (xf_str_eq_c(*v, "keep")) {
         *v = XF_STR_EMPTY;
     }
-    for (size_t i = 0; i < v->len; i++) {
-        char c = v->ptr[i];
-        if (!((c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_')) {
-            return xf_conf_fail(
-                raw->conf,
-                err,
-                "destination.storage_class",
-                "a storage class has capital letters, digits and '_', such as STANDARD_IA");
+    if (!is_class(*v)) {
+        return xf_conf_fail(
+            raw->conf,
+            err,
+            "destination.storage_class",
+            "a storage class has capital letters, digits and '_', such as STANDARD_IA");
+    }
+    for (size_t i = 0; i < map->len; i++) {
+        size_t eq = xf_str_find(map->items[i], '=', 0);
+        struct xf_str from = xf_str_sub(map->items[i], 0, eq);
+        struct xf_str to =
+            eq == SIZE_MAX ? XF_STR_EMPTY : xf_str_sub(map->items[i], eq + 1, map->items[i].len);
+        if (from.len == 0 || to.len == 0 || !is_class(from) || !is_class(to)) {
+            return xf_conf_fail(raw->conf,
+                                err,
+                                "destination.storage_class_map",
+                                "'%.*s' must be two storage classes with '=' between, such as "
+                                "GLACIER_IR=STANDARD_IA",
+                                XF_STR_ARG(xf_str_sub(map->items[i], 0, SHOWN_MAX)));
         }
+    }
+    return XF_OK;
+}
+
+/* Encryption of either side, and what goes together. */
+static enum xf_code check_encryption(const struct xf_job_raw *raw, struct xf_err *err)
+{
+    const struct xf_job_spec *spec = &raw->spec;
+    bool has_own =
+        spec->source.customer_key_env.len > 0 || spec->destination.customer_key_env.len > 0;
+
+    if (spec->destination.kms_key.len > 0 && spec->destination.sse != XF_JOB_SSE_KMS &&
+        spec->destination.sse != XF_JOB_SSE_DSSE) {
+        return xf_conf_fail(raw->conf,
+                            err,
+                            "destination.kms_key",
+                            "'destination.kms_key' needs sse = \"aws:kms\" beside it");
+    }
+    if (spec->destination.customer_key_env.len > 0 && spec->destination.sse != XF_JOB_SSE_BUCKET) {
+        return xf_conf_fail(raw->conf,
+                            err,
+                            "destination.sse",
+                            "[destination] has sse and customer_key_env; give one of them");
+    }
+    if (has_own && spec->mode == XF_JOB_MODE_SERVER) {
+        return xf_conf_fail(
+            raw->conf,
+            err,
+            "copy.mode",
+            "objects with a customer_key_env go by relay; use \"auto\" or \"relay\"");
+    }
+    if (spec->source_mtime && !spec->metadata) {
+        return xf_conf_fail(
+            raw->conf, err, "copy.source_mtime", "source_mtime is metadata, but metadata = false");
     }
     return XF_OK;
 }
@@ -558,6 +623,7 @@ enum xf_code xf_job_spec_complete(struct xf_job_raw *raw, struct xf_err *err)
     XF_TRY(check_mode(raw, err));
     XF_TRY(check_select(raw, err));
     XF_TRY(check_storage_class(raw, err));
+    XF_TRY(check_encryption(raw, err));
     XF_TRY(complete_name(raw, err));
     if (raw->multipart_threshold == spec->part_size) {
         raw->multipart_threshold = 0;

@@ -12,6 +12,8 @@ struct row {
     size_t offset; /* of the xf_str in struct xf_s3_attrs */
 };
 
+/* The first of them are written, too. */
+enum { WRITTEN_ROWS = 7 };
 static const struct row rows[] = {
     {"content-type", offsetof(struct xf_s3_attrs, content_type)},
     {"cache-control", offsetof(struct xf_s3_attrs, cache_control)},
@@ -26,6 +28,9 @@ static const struct row rows[] = {
     {"x-amz-server-side-encryption", offsetof(struct xf_s3_attrs, sse)},
     {"x-amz-server-side-encryption-customer-algorithm", offsetof(struct xf_s3_attrs, sse_customer)},
     {"x-amz-replication-status", offsetof(struct xf_s3_attrs, replication)},
+    {"x-amz-object-lock-mode", offsetof(struct xf_s3_attrs, lock_mode)},
+    {"x-amz-object-lock-retain-until-date", offsetof(struct xf_s3_attrs, lock_until)},
+    {"x-amz-object-lock-legal-hold", offsetof(struct xf_s3_attrs, legal_hold)},
 };
 
 static struct xf_str *field(struct xf_s3_attrs *a, const struct row *row)
@@ -153,9 +158,54 @@ struct xf_s3_attrs *xf_s3_attrs_dup(const struct xf_s3_attrs *a)
     return copy;
 }
 
+static bool has_meta(const struct xf_s3_attrs *a, struct xf_str name)
+{
+    for (size_t i = 0; i < a->n_meta; i++) {
+        if (xf_str_eq(a->meta[i].name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct xf_s3_attrs *xf_s3_attrs_dup_with(const struct xf_s3_attrs *attrs,
+                                         const struct xf_s3_meta *more)
+{
+    struct xf_s3_meta meta[XF_S3_META_MAX];
+    struct xf_s3_attrs wide = *attrs;
+
+    if (has_meta(attrs, more->name) || attrs->n_meta == XF_S3_META_MAX) {
+        return xf_s3_attrs_dup(attrs);
+    }
+    for (size_t i = 0; i < attrs->n_meta; i++) {
+        meta[i] = attrs->meta[i];
+    }
+    meta[wide.n_meta++] = *more;
+    wide.meta = meta;
+    return xf_s3_attrs_dup(&wide);
+}
+
 void xf_s3_attrs_free(struct xf_s3_attrs *attrs)
 {
     xf_xfree(attrs);
+}
+
+bool xf_s3_attrs_lack(const struct xf_s3_attrs *got, const struct xf_s3_attrs *want)
+{
+    struct xf_s3_attrs a = *got;
+    struct xf_s3_attrs b = *want;
+
+    for (size_t i = 0; i < WRITTEN_ROWS; i++) {
+        if (field(&b, &rows[i])->len > 0 && field(&a, &rows[i])->len == 0) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < want->n_meta; i++) {
+        if (!has_meta(got, want->meta[i].name)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool xf_s3_attrs_etag_is_md5(const struct xf_s3_attrs *a)

@@ -590,6 +590,10 @@ enum xf_code xf_s3_new(const struct xf_s3_opts *o, struct xf_s3 **out, struct xf
     xf_list_init(&s3->places);
     s3->look = (struct xf_timer){.cb = xf_client_on_look, .arg = s3};
     s3->timer = (struct xf_timer){.cb = on_failed, .arg = s3};
+    if (o->customer_key != NULL) {
+        xf_customer_key_copy(o->customer_key, &s3->customer_key);
+    }
+    s3->opts.customer_key = NULL; /* the caller's own */
     XF_TRY(check_opts(o, err));
     s3->opts.clock = o->clock != NULL ? o->clock : xf_clock_real();
     s3->opts.slow_first_byte_ms =
@@ -625,6 +629,7 @@ void xf_s3_free(struct xf_s3 *s3)
     xf_creds_unref(s3->creds);
     xf_creds_source_free(s3->opts.creds);
     xf_sigv4_free(s3->signer);
+    xf_customer_key_fini(&s3->customer_key);
     xf_xfree(s3->region);
     xf_xfree(s3->ca_file);
     xf_xfree(s3);

@@ -21,6 +21,7 @@
 #include "common/s3/uri.h"
 
 struct xf_creds_source;
+struct xf_customer_key;
 struct xf_loop;
 
 struct xf_s3_opts {
@@ -32,8 +33,9 @@ struct xf_s3_opts {
     enum xf_uri_style style;
     struct xf_creds_source *creds; /* owned from here on, also when new fails; NULL: anonymous */
     bool requester_pays;
-    bool is_region_fixed;       /* a bucket in another region is an error, not looked for */
-    struct xf_str ca_file;      /* of the endpoint's certificate; copied; empty: the back end's */
+    bool is_region_fixed;  /* a bucket in another region is an error, not looked for */
+    struct xf_str ca_file; /* of the endpoint's certificate; copied; empty: the back end's */
+    const struct xf_customer_key *customer_key; /* SSE-C, for all objects; copied; NULL: none */
     bool unsigned_payload_http; /* UNSIGNED-PAYLOAD over plain HTTP too (loopback and trusted
                                    networks) */
     int64_t slow_first_byte_ms; /* longest for Copy, UploadPartCopy, Complete: the server works; 0:

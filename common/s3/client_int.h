@@ -13,6 +13,7 @@
 #include "common/rt/loop.h"
 #include "common/s3/client.h"
 #include "common/s3/creds.h"
+#include "common/s3/customer.h"
 #include "common/s3/s3err.h"
 #include "common/s3/sigv4.h"
 
@@ -33,6 +34,7 @@ struct xf_s3 {
     struct xf_s3_opts opts;
     char *region;
     char *ca_file; /* NULL: the back end's */
+    struct xf_customer_key customer_key;
     struct xf_sigv4 *signer;
     struct xf_creds *creds; /* NULL: anonymous */
     int64_t creds_read_ms;  /* mono; when the source was last read */

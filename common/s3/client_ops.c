@@ -106,6 +106,30 @@ static void attrs_headers(struct xf_s3_req *req, const struct xf_s3_attrs *a)
     }
 }
 
+static void guard_headers(struct xf_s3_req *req, const struct xf_s3_guards *g)
+{
+    header_if(req, "x-amz-acl", g->acl);
+    header_if(req, "x-amz-server-side-encryption", g->sse);
+    header_if(req, "x-amz-server-side-encryption-aws-kms-key-id", g->kms_key);
+    header_if(req, "x-amz-object-lock-mode", g->lock_mode);
+    header_if(req, "x-amz-object-lock-retain-until-date", g->lock_until);
+    header_if(req, "x-amz-object-lock-legal-hold", g->legal_hold);
+}
+
+/* SSE-C: every request for the bytes or attributes of such an object repeats its key. */
+static void customer_headers(struct xf_s3_req *req)
+{
+    const struct xf_customer_key *c = &req->s3->customer_key;
+
+    if (c->key.len > 0) {
+        xf_client_header(
+            req, "x-amz-server-side-encryption-customer-algorithm", XF_STR_LIT("AES256"));
+        xf_client_header(req, "x-amz-server-side-encryption-customer-key", xf_buf_view(&c->key));
+        xf_client_header(
+            req, "x-amz-server-side-encryption-customer-key-md5", xf_buf_view(&c->md5));
+    }
+}
+
 static void source_headers(struct xf_s3_req *req, const struct xf_s3_source *source)
 {
     XF_AUTO_BUF text = {0};
@@ -116,6 +140,9 @@ static void source_headers(struct xf_s3_req *req, const struct xf_s3_source *sou
     xf_uri_copy_source(&text, source->bucket, source->key, source->version_id);
     xf_client_header(req, "x-amz-copy-source", xf_buf_view(&text));
     etag_header(req, "x-amz-copy-source-if-match", source->if_match);
+    if (source->requester_pays && !req->s3->opts.requester_pays) {
+        xf_client_header(req, "x-amz-request-payer", XF_STR_LIT("requester"));
+    }
 }
 
 static void if_absent_header(struct xf_s3_req *req, bool if_absent)
@@ -197,6 +224,7 @@ xf_s3_head(struct xf_s3 *s3, const struct xf_s3_head_opts *o, xf_s3_done_fn *don
     }
     etag_header(req, "if-match", o->if_match);
     want_sum_header(req, o->want_sum);
+    customer_headers(req);
     return xf_client_launch(req);
 }
 
@@ -209,6 +237,7 @@ xf_s3_get(struct xf_s3 *s3, const struct xf_s3_get_opts *o, xf_s3_done_fn *done,
     query_if(req, "versionId", o->version_id);
     etag_header(req, "if-match", o->if_match);
     want_sum_header(req, o->want_sum);
+    customer_headers(req);
     req->want.is_ranged = o->len > 0;
     req->want.offset = o->offset;
     req->want.len = o->len;
@@ -235,6 +264,8 @@ xf_s3_put(struct xf_s3 *s3, const struct xf_s3_put_opts *o, xf_s3_done_fn *done,
     attrs_headers(req, o->attrs);
     header_if(req, "x-amz-tagging", o->tags);
     header_if(req, "x-amz-storage-class", o->storage_class);
+    guard_headers(req, &o->guards);
+    customer_headers(req);
     if_absent_header(req, o->if_absent);
     return xf_client_launch(req);
 }
@@ -262,6 +293,8 @@ xf_s3_copy(struct xf_s3 *s3, const struct xf_s3_copy_opts *o, xf_s3_done_fn *don
         header_if(req, "x-amz-tagging", o->tags);
     }
     header_if(req, "x-amz-storage-class", o->storage_class);
+    guard_headers(req, &o->guards);
+    customer_headers(req);
     if_absent_header(req, o->if_absent);
     return xf_client_launch(req);
 }
@@ -282,6 +315,8 @@ xf_s3_create(struct xf_s3 *s3, const struct xf_s3_create_opts *o, xf_s3_done_fn 
     attrs_headers(req, o->attrs);
     header_if(req, "x-amz-tagging", o->tags);
     header_if(req, "x-amz-storage-class", o->storage_class);
+    guard_headers(req, &o->guards);
+    customer_headers(req);
     return xf_client_launch(req);
 }
 
@@ -294,6 +329,7 @@ xf_s3_part(struct xf_s3 *s3, const struct xf_s3_part_opts *o, xf_s3_done_fn *don
     req->want.is_write = true;
     part_query(req, o->part_no, o->upload_id);
     req->body = o->body;
+    customer_headers(req);
     return xf_client_launch(req);
 }
 
@@ -309,6 +345,7 @@ struct xf_s3_req *xf_s3_part_copy(struct xf_s3 *s3,
     req->want.root = XF_XML_COPY;
     part_query(req, o->part_no, o->upload_id);
     source_headers(req, &o->source);
+    customer_headers(req);
     if (o->len > 0) {
         req->want.copy_bytes = o->len;
         range_header(req, "x-amz-copy-source-range", o->offset, o->len);

@@ -18,6 +18,7 @@ struct xf_s3_source { /* of a copy */
     struct xf_str key;
     struct xf_str version_id;
     struct xf_str if_match; /* x-amz-copy-source-if-match; some servers ignore it: check after */
+    bool requester_pays;    /* of the source's bucket; the copy's request agrees for both */
 };
 
 struct xf_s3_list_opts {
@@ -65,7 +66,8 @@ struct xf_s3_put_opts {
     const struct xf_s3_attrs *attrs; /* NULL: none */
     struct xf_str tags;              /* x-amz-tagging form, see xf_s3_tags_encode() */
     struct xf_str storage_class;     /* empty: not sent */
-    bool if_absent;                  /* If-None-Match: *; XF_E_EXISTS */
+    struct xf_s3_guards guards;
+    bool if_absent; /* If-None-Match: *; XF_E_EXISTS */
 };
 struct xf_s3_req *
 xf_s3_put(struct xf_s3 *s3, const struct xf_s3_put_opts *o, xf_s3_done_fn *done, void *arg);
@@ -80,6 +82,7 @@ struct xf_s3_copy_opts {
     struct xf_str tags;
     struct xf_str storage_class;    /* empty: not sent, which means STANDARD, not the source's */
     struct xf_str website_redirect; /* never copied by S3; with attrs it is taken from there */
+    struct xf_s3_guards guards;
     bool if_absent;
 };
 struct xf_s3_req *
@@ -91,6 +94,7 @@ struct xf_s3_create_opts {
     const struct xf_s3_attrs *attrs;
     struct xf_str tags;
     struct xf_str storage_class;
+    struct xf_s3_guards guards;
     enum xf_sum_alg sum; /* a full-object checksum by it is kept; result.sum.alg says so. CRCs */
 };
 struct xf_s3_req *

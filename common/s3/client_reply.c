@@ -353,6 +353,16 @@ static void set_service_error(struct xf_s3_req *req, const struct xf_xml_doc *do
                       res->status,
                       text.len > 0 ? " " : "",
                       text.ptr != NULL ? text.ptr : "");
+    if (req->op == XF_S3_HEAD && res->status == 400 && text.len == 0 &&
+        res->err.code == XF_E_BAD_REQUEST) { /* a HEAD's answer has no words of its own */
+        bool has_key = req->s3->customer_key.key.len > 0;
+        (void)XF_FAIL_SUB(&res->err,
+                          XF_E_BAD_REQUEST,
+                          res->status,
+                          "HTTP 400; perhaps the object is %s (see customer_key_env)",
+                          has_key ? "not encrypted with the customer's key that was given"
+                                  : "encrypted with a customer's key");
+    }
     if (res->err.code == XF_E_REDIRECT && res->region.len > 0) {
         (void)XF_FAIL_SUB(&res->err,
                           XF_E_REDIRECT,

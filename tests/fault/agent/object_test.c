@@ -459,6 +459,37 @@ static void c006_tags_that_are_denied_are_dropped_or_fail_as_asked(void **state)
     }
 }
 
+static void c004_a_changed_source_s_attributes_are_read_anew(void **state)
+{
+    (void)state;
+    static const char *const jobs[] = {OVERWRITE "source_mtime = true\n",
+                                       RELAY "source_mtime = true\n"};
+    static const char *const changes =
+        "[{\"op\":[\"CopyObject\",\"GetObject\"],\"count\":1,\"action\":{\"put\":{"
+        "\"bucket\":\"src\",\"key\":\"k\",\"size\":%s,\"seed\":2,\"headers\":{"
+        "\"x-amz-meta-mtime\":\"5\",\"Content-Type\":\"b/b\"}}}}]";
+
+    for (size_t i = 0; i < XF_ARRAY_LEN(jobs); i++) {
+        struct rig rig;
+        char text[512];
+        const char *size = i == 0 ? "100" : "18000000"; /* that is streamed: asked before */
+
+        rig_open(&rig, false, jobs[i], NULL);
+        (void)snprintf(text,
+                       sizeof(text),
+                       "{\"bucket\":\"src\",\"key\":\"k\",\"size\":%s,\"seed\":1,\"headers\":{"
+                       "\"Content-Type\":\"a/a\",\"Cache-Control\":\"no-store\"}}",
+                       size);
+        rig_put(&rig, 0, text);
+        (void)snprintf(text, sizeof(text), changes, size);
+        rig_faults(&rig, text);
+        assert_int_equal(rig_run(&rig, rig_batch(&rig, XF_TASK_BATCH, 1)), XF_WORK_DONE);
+        assert_int_equal(rig.told[0].r.outcome, XF_OUTCOME_COPIED);
+        rig_must_be_equal(&rig, true);
+        rig_close(&rig);
+    }
+}
+
 static void c045_encoded_bodies_are_never_unpacked(void **state)
 {
     (void)state;
@@ -518,6 +549,7 @@ int main(void)
         cmocka_unit_test(c044_short_body_is_never_stored),
         cmocka_unit_test(c044_short_stream_is_never_stored),
         cmocka_unit_test(bytes_that_do_not_match_the_etag_are_never_stored),
+        cmocka_unit_test(c004_a_changed_source_s_attributes_are_read_anew),
         cmocka_unit_test(c045_encoded_bodies_are_never_unpacked),
         cmocka_unit_test(c048_a_half_sent_body_is_sent_again_whole),
         cmocka_unit_test(c060_throttling_spends_no_tries),

@@ -119,8 +119,7 @@ static void later_keys_are_refused_as_not_supported_yet(void **state)
 {
     (void)state;
     static const char *const sections[] = {"map", "sync", "notify"};
-    static const char *const keys[] = {
-        "sse", "kms_key", "acl", "versions", "max_failures", "budget_usd", "archived"};
+    static const char *const keys[] = {"versions", "max_failures", "budget_usd", "archived"};
     char text[256];
     for (size_t i = 0; i < XF_ARRAY_LEN(sections); i++) {
         (void)snprintf(text, sizeof(text), BOTH "[%s]\nx = 1\n", sections[i]);
@@ -150,6 +149,56 @@ static void later_keys_are_refused_as_not_supported_yet(void **state)
                          "secret_key_env = \"B\"\n" DESTINATION,
                   "m.toml:3:12: [source] has role_arn and access_key_env; the role is assumed with "
                   "a profile or the provider chain");
+}
+
+static void what_is_asked_of_new_objects_goes_together(void **state)
+{
+    (void)state;
+    check_refused(SOURCE DESTINATION "kms_key = \"k\"\n",
+                  "m.toml:5:11: 'destination.kms_key' needs sse = \"aws:kms\" beside it");
+    check_refused(SOURCE DESTINATION "sse = \"AES256\"\nkms_key = \"k\"\n",
+                  "m.toml:6:11: 'destination.kms_key' needs sse = \"aws:kms\" beside it");
+    check_refused(SOURCE DESTINATION "sse = \"AES256\"\ncustomer_key_env = \"K\"\n",
+                  "m.toml:5:7: [destination] has sse and customer_key_env; give one of them");
+    check_refused(SOURCE "customer_key_env = \"K\"\n" DESTINATION "[copy]\nmode = \"server\"\n",
+                  "m.toml:7:8: objects with a customer_key_env go by relay; use \"auto\" or "
+                  "\"relay\"");
+    check_refused(SOURCE "customer_key_env = \"K\"\nendpoint = \"http://10.0.0.1\"\n" DESTINATION,
+                  "m.toml:3:20: 'source.customer_key_env' would be sent in clear: give a https:// "
+                  "endpoint");
+    check_refused(BOTH "[copy]\nsource_mtime = true\nmetadata = false\n",
+                  "m.toml:6:16: source_mtime is metadata, but metadata = false");
+    check_refused(SOURCE DESTINATION "storage_class_map = [\"A=B\", \"C\"]\n",
+                  "m.toml:5:21: 'C' must be two storage classes with '=' between, such as "
+                  "GLACIER_IR=STANDARD_IA");
+    check_refused(
+        SOURCE DESTINATION "acl = \"mine\"\n",
+        "m.toml:5:7: 'destination.acl' is \"mine\"; it must be \"none\", \"private\", "
+        "\"public-read\", \"public-read-write\", \"authenticated-read\", "
+        "\"aws-exec-read\", \"bucket-owner-read\" or \"bucket-owner-full-control\"; did you "
+        "mean \"none\"?");
+}
+
+static void a_class_is_mapped_set_or_kept(void **state)
+{
+    (void)state;
+    XF_AUTO(xf_job_spec)
+    mapped = parse_ok(SOURCE DESTINATION
+                      "storage_class = \"STANDARD_IA\"\n"
+                      "storage_class_map = [\"GLACIER_IR=ONEZONE_IA\", \"STANDARD=GLACIER_IR\"]\n"
+                      "acl = \"private\"\nsse = \"aws:kms:dsse\"\n");
+    XF_AUTO(xf_job_spec) kept = parse_ok(BOTH);
+
+    check_eq(xf_job_spec_class(mapped, XF_STR_LIT("GLACIER_IR")), "ONEZONE_IA");
+    check_eq(xf_job_spec_class(mapped, XF_STR_EMPTY), "GLACIER_IR");
+    check_eq(xf_job_spec_class(mapped, XF_STR_LIT("STANDARD")), "GLACIER_IR");
+    check_eq(xf_job_spec_class(mapped, XF_STR_LIT("REDUCED_REDUNDANCY")), "STANDARD_IA");
+    check_eq(xf_job_spec_class(kept, XF_STR_LIT("STANDARD_IA")), "STANDARD_IA");
+    check_eq(xf_job_spec_class(kept, XF_STR_LIT("STANDARD")), "");
+    check_eq(xf_job_spec_acl(mapped), "private");
+    check_eq(xf_job_spec_sse(mapped), "aws:kms:dsse");
+    check_eq(xf_job_spec_acl(kept), "");
+    check_eq(xf_job_spec_sse(kept), "");
 }
 
 static void urls_are_checked(void **state)
@@ -515,6 +564,8 @@ int main(void)
         cmocka_unit_test(the_threshold_follows_the_part_size),
         cmocka_unit_test(unknown_keys_are_errors_with_file_line_and_key),
         cmocka_unit_test(later_keys_are_refused_as_not_supported_yet),
+        cmocka_unit_test(what_is_asked_of_new_objects_goes_together),
+        cmocka_unit_test(a_class_is_mapped_set_or_kept),
         cmocka_unit_test(urls_are_checked),
         cmocka_unit_test(c032_prefixes_keep_every_byte),
         cmocka_unit_test(c016_overlap_of_source_and_destination_is_refused),

@@ -143,6 +143,48 @@ static void tag_sets_become_a_header(void **state)
     assert_string_equal(out.ptr, "a=b%20c&d%26=");
 }
 
+static void an_entry_is_added_unless_its_name_is_there(void **state)
+{
+    static const struct xf_s3_meta mine = {{"mtime", 5}, {"7", 1}};
+    struct xf_s3_meta meta[XF_S3_META_MAX];
+    struct xf_s3_attrs a;
+
+    (void)state;
+    READ(&a, meta, H("x-amz-meta-k", "v"));
+    XF_AUTO(xf_s3_attrs) wide = xf_s3_attrs_dup_with(&a, &mine);
+    assert_int_equal(wide->n_meta, 2);
+    assert_true(xf_str_eq_c(wide->meta[1].name, "mtime") && xf_str_eq_c(wide->meta[1].value, "7"));
+    READ(&a, meta, H("x-amz-meta-mtime", "5"));
+    XF_AUTO(xf_s3_attrs) same = xf_s3_attrs_dup_with(&a, &mine);
+    assert_int_equal(same->n_meta, 1);
+    assert_true(xf_str_eq_c(same->meta[0].value, "5"));
+    for (size_t i = 0; i < XF_S3_META_MAX; i++) {
+        meta[i] = (struct xf_s3_meta){XF_STR_LIT("x"), XF_STR_LIT("y")};
+    }
+    a.n_meta = XF_S3_META_MAX;
+    XF_AUTO(xf_s3_attrs) full = xf_s3_attrs_dup_with(&a, &mine);
+    assert_int_equal(full->n_meta, XF_S3_META_MAX);
+}
+
+static void c005_what_did_not_arrive_is_seen(void **state)
+{
+    struct xf_s3_meta m1[XF_S3_META_MAX];
+    struct xf_s3_meta m2[XF_S3_META_MAX];
+    struct xf_s3_attrs want;
+    struct xf_s3_attrs got;
+
+    (void)state;
+    READ(&want, m1, H("content-type", "a/b"), H("expires", "x"), H("x-amz-meta-k", "v"));
+    READ(&got, m2, H("content-type", "c/d"), H("expires", "y"), H("x-amz-meta-k", "=?UTF-8?="));
+    assert_false(xf_s3_attrs_lack(&got, &want)); /* another form of it is not a loss */
+    READ(&got, m2, H("content-type", "a/b"), H("x-amz-meta-k", "v"));
+    assert_true(xf_s3_attrs_lack(&got, &want));
+    READ(&got, m2, H("content-type", "a/b"), H("expires", "x"), H("x-amz-meta-kk", "v"));
+    assert_true(xf_s3_attrs_lack(&got, &want));
+    READ(&want, m1, H("content-type", "a/b"), H("x-amz-storage-class", "X"), H("etag", "e"));
+    assert_false(xf_s3_attrs_lack(&got, &want)); /* those are not written from here */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +194,8 @@ int main(void)
         cmocka_unit_test(c012_archived_and_restored),
         cmocka_unit_test(c011_encrypted_etags_are_no_md5),
         cmocka_unit_test(tag_sets_become_a_header),
+        cmocka_unit_test(an_entry_is_added_unless_its_name_is_there),
+        cmocka_unit_test(c005_what_did_not_arrive_is_seen),
     };
 
     return xf_test_run("s3/attrs", tests, NULL, NULL);

@@ -59,6 +59,7 @@ void rig_open(struct rig *r, const struct rig_opts *o)
     assert_int_equal(xf_uri_endpoint_parse(xf_buf_view(&url), &so.endpoint, &err), XF_OK);
     so.endpoint.is_aws = o->as_aws;
     so.is_region_fixed = o->is_region_fixed;
+    so.customer_key = o->customer_key;
     so.loop = r->loop;
     so.http = r->http;
     so.creds = o->no_creds ? NULL : xf_creds_source_of(&creds_ops, r, "test");

@@ -50,6 +50,7 @@ struct rig_opts {
     bool is_region_fixed;
     bool as_aws;   /* the client takes the endpoint for AWS's */
     unsigned port; /* 0: the script's */
+    const struct xf_customer_key *customer_key;
 };
 
 void rig_open(struct rig *r, const struct rig_opts *o);
