@@ -39,12 +39,30 @@ static void put_csv_field(struct xf_buf *out, struct xf_str s)
     xf_buf_put_byte(out, '"');
 }
 
+/* What a copy lacks. */
+static const struct {
+    enum xf_result_flag flag;
+    const char *name;
+} attributes[] = {{XF_RESULT_TAGS_DROPPED, "tags"},
+                  {XF_RESULT_META_DROPPED, "metadata"},
+                  {XF_RESULT_CLASS_DROPPED, "storage_class"}};
+
+static bool lacks(const struct xf_result *r, size_t i)
+{
+    return xf_result_is_dropped(r) && (r->flags & (uint32_t)attributes[i].flag) != 0;
+}
+
 /* What became of it, in words: "copied (server, etag)", "skipped (same)", or the error's text. */
 static void put_message(struct xf_buf *out, const struct xf_result *r)
 {
     switch (r->outcome) {
     case XF_OUTCOME_COPIED:
         xf_buf_putf(out, "copied (%s, %s)", xf_mode_name(r->mode), xf_level_name(r->level));
+        for (size_t i = 0; i < XF_ARRAY_LEN(attributes); i++) {
+            if (lacks(r, i)) {
+                xf_buf_putf(out, ", %s dropped", attributes[i].name);
+            }
+        }
         break;
     case XF_OUTCOME_SKIPPED: xf_buf_putf(out, "skipped (%s)", xf_skip_name(r->skip)); break;
     case XF_OUTCOME_FAILED:
@@ -128,6 +146,13 @@ static void put_json(struct xf_buf *out, struct xf_str bucket, const struct xf_r
     xf_json_set_bytes(j, "message", xf_buf_view(&text));
     xf_json_set_u64(j, "attempts", (uint64_t)row->object.attempts + r->attempts);
     xf_json_set_bool(j, "retryable", (r->flags & (uint32_t)XF_RESULT_RETRYABLE) != 0);
+    struct xf_json *dropped = xf_json_array();
+    for (size_t i = 0; i < XF_ARRAY_LEN(attributes); i++) {
+        if (lacks(r, i)) {
+            xf_json_append_c(dropped, attributes[i].name);
+        }
+    }
+    xf_json_put(j, "dropped", dropped);
     put_line(out, j);
 }
 

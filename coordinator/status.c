@@ -133,6 +133,7 @@ struct xf_json *xf_status_job(const struct xf_job_row *r, const struct xf_status
     set_rate(j, r, live);
     xf_json_set_u64(j, "retries", r->n.retries);
     xf_json_set_u64(j, "throttled", r->n.throttled);
+    xf_json_set_u64(j, "attributes_dropped", r->n.dropped);
     xf_json_set_u64(j, "uploads_open", r->uploads_live);
     xf_json_set_time(j, "created_at", r->created_ms);
     xf_json_set_time(j, "started_at", r->started_ms);

@@ -58,10 +58,10 @@ xf_job_add(struct xf_work *w, int64_t job, const struct xf_job_delta *d, struct 
                       " skipped = skipped + ?, failed = failed + ?, vanished = vanished + ?,"
                       " archived = archived + ?, bytes_listed = bytes_listed + ?,"
                       " bytes_copied = bytes_copied + ?, bytes_through = bytes_through + ?,"
-                      " retries = retries + ?, throttled = throttled + ?,"
+                      " retries = retries + ?, throttled = throttled + ?, dropped = dropped + ?,"
                       " keys_returned = keys_returned + ?, list_requests = list_requests + ?"
                       " WHERE id = ?",
-                      "iiiiiiiiiiiiii",
+                      "iiiiiiiiiiiiiii",
                       d->listed,
                       d->copied,
                       d->skipped,
@@ -73,6 +73,7 @@ xf_job_add(struct xf_work *w, int64_t job, const struct xf_job_delta *d, struct 
                       d->bytes_through,
                       d->retries,
                       d->throttled,
+                      d->dropped,
                       d->keys_returned,
                       d->list_requests,
                       job);

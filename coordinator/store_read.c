@@ -13,7 +13,7 @@
     "SELECT j.id, j.public_id, j.name, j.priority, j.state, j.stop, j.phase, j.reason,"          \
     " j.exit_code, j.keys_returned, j.list_requests, j.listed, j.copied, j.skipped, j.failed,"   \
     " j.vanished, j.archived, j.bytes_listed, j.bytes_copied, j.bytes_through, j.retries,"       \
-    " j.throttled, j.created_ms, j.started_ms, j.finished_ms,"                                   \
+    " j.throttled, j.dropped, j.created_ms, j.started_ms, j.finished_ms,"                        \
     " (SELECT coalesce(max(no), 0) FROM pass WHERE job = j.id),"                                 \
     " (SELECT count(*) FROM shard WHERE job = j.id AND state = " S_SHARD_OPEN "),"               \
     " (SELECT count(*) FROM task WHERE job = j.id AND state = " S_TASK_LEASED "),"               \
@@ -53,20 +53,21 @@ static void read_job(sqlite3_stmt *st, struct xf_arena *a, struct xf_job_row *r)
                                   &n->bytes_copied,
                                   &n->bytes_through,
                                   &n->retries,
-                                  &n->throttled};
+                                  &n->throttled,
+                                  &n->dropped};
     for (size_t i = 0; i < XF_ARRAY_LEN(counters); i++) {
         *counters[i] = xf_sql_u64(st, 9 + (int)i);
     }
-    r->created_ms = xf_sql_i64(st, 22);
-    r->started_ms = xf_sql_i64(st, 23);
-    r->finished_ms = xf_sql_i64(st, 24);
-    r->pass_no = (int)xf_sql_i64(st, 25);
-    r->shards_open = xf_sql_u32(st, 26);
-    r->tasks_leased = xf_sql_u32(st, 27);
-    r->tasks_ready = xf_sql_u32(st, 28);
-    r->uploads_live = xf_sql_u32(st, 29);
-    r->retryable = xf_sql_u64(st, 30);
-    n->in_flight = xf_sql_u64(st, 31) + xf_sql_u64(st, 32);
+    r->created_ms = xf_sql_i64(st, 23);
+    r->started_ms = xf_sql_i64(st, 24);
+    r->finished_ms = xf_sql_i64(st, 25);
+    r->pass_no = (int)xf_sql_i64(st, 26);
+    r->shards_open = xf_sql_u32(st, 27);
+    r->tasks_leased = xf_sql_u32(st, 28);
+    r->tasks_ready = xf_sql_u32(st, 29);
+    r->uploads_live = xf_sql_u32(st, 30);
+    r->retryable = xf_sql_u64(st, 31);
+    n->in_flight = xf_sql_u64(st, 32) + xf_sql_u64(st, 33);
     uint64_t settled = n->copied + n->skipped + n->failed + n->vanished + n->archived;
     n->pending = n->listed - settled - n->in_flight;
 }

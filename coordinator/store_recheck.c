@@ -195,6 +195,7 @@ static void
 fold_one(struct fold *f, struct xf_result_set *of, uint32_t i, const struct xf_result *r)
 {
     struct xf_result *o = &of->at[i];
+    struct xf_result fresh = *r;
 
     if (!is_there(o) || r->outcome == XF_OUTCOME_SKIPPED) {
         return;
@@ -203,11 +204,15 @@ fold_one(struct fold *f, struct xf_result_set *of, uint32_t i, const struct xf_r
     xf_job_delta_outcome(&f->add, r->outcome, 1);
     f->add.bytes_copied -= o->outcome == XF_OUTCOME_COPIED ? (int64_t)o->size_bytes : 0;
     f->add.bytes_copied += r->outcome == XF_OUTCOME_COPIED ? (int64_t)r->size_bytes : 0;
+    if ((r->flags & (uint32_t)XF_RESULT_OWN) != 0) { /* what was found is as it was written */
+        fresh.flags |= o->flags & (uint32_t)XF_RESULT_DROPPED;
+    }
+    f->add.dropped += xf_result_is_dropped(&fresh) - xf_result_is_dropped(o);
     f->failed[i] = r->outcome == XF_OUTCOME_FAILED;
     f->any_failed = f->any_failed || f->failed[i];
     f->changed = true;
     memset(o, 0, sizeof(*o));
-    (void)xf_result_set_put(of, i, r); /* true: it is empty now */
+    (void)xf_result_set_put(of, i, &fresh); /* true: it is empty now */
 }
 
 enum xf_code xf_recheck_fold(struct xf_work *w,

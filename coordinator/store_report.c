@@ -34,6 +34,7 @@ static enum xf_code count_job(struct xf_work *w,
         d.vanished = added->by_outcome[XF_OUTCOME_VANISHED];
         d.archived = added->by_outcome[XF_OUTCOME_ARCHIVED];
         d.bytes_copied = (int64_t)added->copied_bytes;
+        d.dropped = added->dropped;
     }
     return xf_job_add(w, t->job, &d, err);
 }

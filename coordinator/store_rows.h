@@ -27,6 +27,7 @@ struct xf_job_counters {
     uint64_t bytes_through;
     uint64_t retries;
     uint64_t throttled;
+    uint64_t dropped; /* copied without one of their attributes */
 };
 
 struct xf_job_row {

@@ -136,12 +136,18 @@ static const char *const migration_3[] = {
     "PRAGMA user_version = 3",
 };
 
+static const char *const migration_4[] = {
+    "ALTER TABLE job ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0",
+    "PRAGMA user_version = 4",
+};
+
 static const struct {
     const char *const *statements;
     size_t n;
 } migrations[] = {{migration_1, XF_ARRAY_LEN(migration_1)},
                   {migration_2, XF_ARRAY_LEN(migration_2)},
-                  {migration_3, XF_ARRAY_LEN(migration_3)}};
+                  {migration_3, XF_ARRAY_LEN(migration_3)},
+                  {migration_4, XF_ARRAY_LEN(migration_4)}};
 
 int xf_schema_version(void)
 {

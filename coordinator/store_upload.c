@@ -302,6 +302,7 @@ static enum xf_code settle_outcome(struct xf_work *w,
     xf_job_delta_outcome(&add, r->outcome, 1);
     add.bytes_copied = r->outcome == XF_OUTCOME_COPIED ? (int64_t)r->size_bytes : 0;
     add.bytes_through = (int64_t)r->through_bytes;
+    add.dropped = xf_result_is_dropped(r);
     if (r->outcome == XF_OUTCOME_FAILED) {
         XF_TRY(add_failure(w, t, &set.at[0], err));
     }

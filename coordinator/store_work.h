@@ -47,7 +47,7 @@ xf_job_brief(struct xf_work *w, int64_t job, struct xf_job_brief *out, struct xf
 /* Signed changes of the counters. */
 struct xf_job_delta {
     int64_t listed, copied, skipped, failed, vanished, archived;
-    int64_t bytes_listed, bytes_copied, bytes_through, retries, throttled;
+    int64_t bytes_listed, bytes_copied, bytes_through, retries, throttled, dropped;
     int64_t keys_returned, list_requests;
 };
 XF_MUST_CHECK enum xf_code

@@ -255,6 +255,7 @@ void xf_tui_put_job(struct xf_buf *b, const struct xf_json *st, const struct xf_
     xf_tui_put_seconds(&line, xf_json_get_f64(st, "eta_s", -1));
     put_optional(&line, "retries", xf_json_get_u64(st, "retries", 0));
     put_optional(&line, "throttled", xf_json_get_u64(st, "throttled", 0));
+    put_optional(&line, "attributes dropped", xf_json_get_u64(st, "attributes_dropped", 0));
     put_line(b, &line, INDENT, t->width);
 }
 

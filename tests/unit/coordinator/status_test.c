@@ -27,7 +27,8 @@ static struct xf_job_row example(void)
               .pending = 10,
               .bytes_listed = 9000,
               .bytes_copied = 5000,
-              .bytes_through = 1},
+              .bytes_through = 1,
+              .dropped = 2},
         .created_ms = INT64_C(1767225600000),
     };
 }
@@ -57,7 +58,8 @@ static void the_status_object_has_the_design_s_form(void **state)
             "\"archived\":0,\"in_flight\":30,\"pending\":10},"
             "\"bytes\":{\"listed\":9000,\"copied\":5000,\"through_agents\":1},"
             "\"rate\":{\"objects_s\":8.0,\"bytes_s\":400.0},\"eta_s\":10.0,\"retries\":0,"
-            "\"throttled\":0,\"uploads_open\":0,\"created_at\":\"2026-01-01T00:00:00Z\","
+            "\"throttled\":0,\"attributes_dropped\":2,\"uploads_open\":0,"
+            "\"created_at\":\"2026-01-01T00:00:00Z\","
             "\"started_at\":null,\"finished_at\":null,"
             "\"agents\":{\"up\":3,\"fit\":2,\"unfit\":\"agent 'a': no\"},\"detail\":null}");
 }
@@ -171,6 +173,29 @@ static void c080_the_report_is_a_list_of_keys_that_can_be_fed_back(void **state)
     assert_string_equal(out.ptr, "src,good,,succeeded,,200,\"copied (server, etag)\"\n");
 }
 
+static void c005_the_report_tells_what_a_copy_lacks(void **state)
+{
+    static const struct xf_result_row row = {
+        .object = {.key = {"k", 1}},
+        .result = {.outcome = XF_OUTCOME_COPIED,
+                   .mode = XF_MODE_RELAY,
+                   .level = XF_LEVEL_ETAG,
+                   .flags = XF_RESULT_TAGS_DROPPED | XF_RESULT_CLASS_DROPPED}};
+    XF_AUTO(xf_job_spec) spec = make_spec();
+    struct xf_report_opts o = {.spec = spec};
+    XF_AUTO_BUF out;
+    (void)state;
+    xf_buf_init(&out, 0);
+    xf_report_results(&o, &row, 1, &out);
+    assert_string_equal(out.ptr,
+                        "src,k,,succeeded,,200,"
+                        "\"copied (relay, etag), tags dropped, storage_class dropped\"\n");
+    xf_buf_reset(&out);
+    o.is_json = true;
+    xf_report_results(&o, &row, 1, &out);
+    assert_non_null(strstr(out.ptr, "\"dropped\":[\"tags\",\"storage_class\"]"));
+}
+
 static void c019_an_incomplete_listing_has_a_line_in_the_report(void **state)
 {
     const struct xf_notice_row rows[] = {
@@ -216,6 +241,7 @@ int main(void)
         cmocka_unit_test(why_a_job_waits_is_its_reason_while_the_store_has_none),
         cmocka_unit_test(errors_are_grouped_by_code_with_examples),
         cmocka_unit_test(c080_the_report_is_a_list_of_keys_that_can_be_fed_back),
+        cmocka_unit_test(c005_the_report_tells_what_a_copy_lacks),
         cmocka_unit_test(c019_an_incomplete_listing_has_a_line_in_the_report),
         cmocka_unit_test(a_report_s_cursor_comes_back_as_it_was),
     };
