@@ -182,14 +182,18 @@ static void finish(struct xf_run *run)
     e->ev.ended(e->ev.arg, w, &end);
 }
 
+/* The fence is for works. A probe writes nothing, and its job waits for its answer. */
+static bool is_fenced(const struct xf_run *run)
+{
+    return run->w != NULL && xf_engine_is_past_fence(run->e);
+}
+
 /* Only from the loop itself: here no op is inside a function. */
 static void apply_stops(struct xf_engine *e)
 {
-    bool is_late = xf_engine_is_past_fence(e);
-
     XF_LIST_FOREACH (node, &e->runs) {
         struct xf_run *run = XF_CONTAINER_OF(node, struct xf_run, node);
-        if (is_late) {
+        if (is_fenced(run)) {
             run->is_stopping = true;
             run->stop = XF_STOP_HARD;
         }
@@ -368,7 +372,12 @@ void xf_engine_set_fence(struct xf_engine *e, int64_t mono_ms)
 
 void xf_engine_on_turn(struct xf_engine *e)
 {
-    if (!xf_list_is_empty(&e->runs) && xf_engine_is_past_fence(e)) {
+    bool any = false;
+
+    XF_LIST_FOREACH (node, &e->runs) {
+        any = any || is_fenced(XF_CONTAINER_OF(node, struct xf_run, node));
+    }
+    if (any) {
         apply_stops(e);
         xf_engine_pump(e);
     }

@@ -323,6 +323,19 @@ static void a_probe_tells_whether_this_host_is_fit(void **state)
     rig_close(&rig);
 }
 
+static void a_probe_is_answered_past_the_fence(void **state)
+{
+    (void)state;
+    struct rig rig;
+
+    rig_open(&rig, false, OVERWRITE, NULL);
+    xf_engine_set_fence(rig.engine, xf_clock_mono_ms(xf_clock_real()));
+    xf_engine_probe(rig.engine, rig.job);
+    rig_turn_until(&rig, has_probed);
+    assert_int_equal(rig.probe_err.code, XF_OK);
+    rig_close(&rig);
+}
+
 static void c059_refused_keys_give_the_work_back_unspent(void **state)
 {
     (void)state;
@@ -373,6 +386,7 @@ int main(void)
         cmocka_unit_test(a_write_without_an_answer_is_not_taken_for_somebody_elses),
         cmocka_unit_test(a_recheck_repairs_what_differs_from_the_source_now),
         cmocka_unit_test(a_probe_tells_whether_this_host_is_fit),
+        cmocka_unit_test(a_probe_is_answered_past_the_fence),
         cmocka_unit_test(bandwidth_bounds_what_goes_through),
         cmocka_unit_test(c059_refused_keys_give_the_work_back_unspent),
     };
