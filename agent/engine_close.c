@@ -553,6 +553,8 @@ static void parts_done(struct xf_op *op, const struct xf_s3_result *res)
 
     if (is_gone(res)) {
         abort_over(op);
+    } else if (xf_code_class(res->err.code) == XF_CLASS_FATAL) {
+        abort_failed(op, &res->err); /* who may not look cannot know: somebody is told */
     } else if (++op->rounds >= ABORT_ROUNDS) {
         (void)XF_FAIL(&err, XF_E_BUSY, "the upload is still there after %u aborts", op->rounds);
         abort_failed(op, &err);

@@ -460,6 +460,23 @@ static void c044_short_part_is_never_stored(void **state)
     }
 }
 
+static void an_abort_that_cannot_be_looked_at_is_given_up(void **state)
+{
+    (void)state;
+    struct rig rig;
+
+    rig_open(&rig, false, SERVER, NULL);
+    rig_put(&rig, 0, BIG);
+    assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_OPEN, "big", 1)), XF_WORK_DONE);
+    rig_faults(&rig,
+               "[{\"op\":\"ListParts\",\"action\":{\"status\":403,\"code\":\"AccessDenied\"}}]");
+    assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_ABORT, "big", 1)), XF_WORK_FAILED);
+    assert_int_equal(rig.end.err.code, XF_E_DENIED);
+    assert_int_equal(rig_count(&rig, 0, "AbortMultipartUpload"), 1);
+    assert_int_equal(rig_open_uploads(&rig), 0);
+    rig_close(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -483,6 +500,7 @@ int main(void)
         cmocka_unit_test(c055_an_upload_that_cannot_be_looked_into_is_left_and_told),
         cmocka_unit_test(c055_an_upload_in_use_by_somebody_else_is_left_alone),
         cmocka_unit_test(c055_abort_is_repeated_until_the_upload_is_gone),
+        cmocka_unit_test(an_abort_that_cannot_be_looked_at_is_given_up),
         cmocka_unit_test(an_older_upload_of_somebody_else_is_left_alone),
     };
     return xf_test_run("agent_upload", tests, NULL, NULL);
