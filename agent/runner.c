@@ -57,8 +57,9 @@ void xf_runner_want(struct xf_runner *r)
     if (held >= most) {
         return;
     }
+    size_t room = r->o.max_tasks - r->n_tasks;
     const struct xf_msg_lease m = {
-        .free_tasks = (uint32_t)(r->o.max_tasks - r->n_tasks),
+        .free_tasks = room < XF_TASKS_MAX ? (uint32_t)room : XF_TASKS_MAX,
         .free_objects = (uint32_t)(most - held),
         .free_bytes = UINT64_MAX >> 1,
         .kinds = XF_TASK_ALL,

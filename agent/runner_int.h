@@ -16,7 +16,7 @@ enum xf_rjob_state {
     XF_RJOB_FETCHING, /* its spec is asked for */
     XF_RJOB_PROBING,
     XF_RJOB_FIT,
-    XF_RJOB_UNFIT, /* probed again after a while */
+    XF_RJOB_UNFIT, /* asked for and probed again after a while */
     XF_RJOB_STATE_N
 };
 
@@ -28,9 +28,9 @@ struct xf_rjob {
     struct xf_work_job *job; /* NULL while fetching */
     unsigned probes_open;
     struct xf_err probe_err;
-    struct xf_timer again; /* another probe; or forget it */
+    struct xf_timer again; /* asked for and probed again; or forget it */
     size_t n_tasks;
-    bool is_cancelled;
+    bool is_asked; /* its spec is on the way */
     bool is_paused;
     uint32_t in_flight; /* as ordered; 0: none */
 };

@@ -1,21 +1,25 @@
 /*
  * runner_job.c - a job as the agent knows it: its spec, and whether this host is fit for it.
  *
- *   fetching -> probing -> fit -> unfit -> probing -> ...
+ *   fetching -> probing -> fit -> unfit -> fetching ...
+ *      +---> unfit (a spec that this program does not take)
+ *
+ * An unfit job is asked for again before it is probed again: so one that has ended is forgotten.
  */
 #include "agent/runner_int.h"
 #include "common/base/log.h"
 
 enum { PROBE_AGAIN_MS = 10 * 1000, FORGET_MS = 10 * 60 * 1000 };
 
-static void probe(struct xf_rjob *j);
+static void fetch(struct xf_rjob *j);
 
 static void on_again(struct xf_timer *t)
 {
     struct xf_rjob *j = t->arg;
 
     if (j->state == XF_RJOB_UNFIT) {
-        probe(j);
+        j->state = XF_RJOB_FETCHING;
+        fetch(j);
     } else if (j->state == XF_RJOB_FIT && j->n_tasks == 0) {
         xf_rjob_free(j);
     }
@@ -84,17 +88,21 @@ stop_tasks(struct xf_rjob *j, enum xf_engine_stop stop, enum xf_how how, const s
     }
 }
 
-void xf_rjob_unfit(struct xf_rjob *j, const struct xf_err *err)
+static void set_unfit(struct xf_rjob *j, const struct xf_err *err)
 {
-    if (j->state == XF_RJOB_UNFIT || j->state == XF_RJOB_FETCHING) {
-        return;
-    }
     j->state = XF_RJOB_UNFIT;
     j->probe_err = *err;
     XF_ERROR("agent.unfit", xf_f_c("job", j->id), xf_f_code(err->code), xf_f_err(err));
     tell_fit(j);
     stop_tasks(j, XF_STOP_FIRM, XF_HOW_UNFIT, err);
     xf_timer_in(j->r->o.loop, &j->again, PROBE_AGAIN_MS);
+}
+
+void xf_rjob_unfit(struct xf_rjob *j, const struct xf_err *err)
+{
+    if (j->state != XF_RJOB_UNFIT && j->state != XF_RJOB_FETCHING) {
+        set_unfit(j, err);
+    }
 }
 
 /* ---- the probe ---- */
@@ -141,43 +149,44 @@ void xf_rjob_probed(struct xf_runner *r, struct xf_work_job *job, const struct x
 
 /* ---- the spec ---- */
 
-static void fetch(struct xf_rjob *j);
-
-static void give_all_back(struct xf_rjob *j, const struct xf_err *err)
+/* Parsed once: a job's spec does not change. */
+static enum xf_code
+take_spec(struct xf_rjob *j, const struct xf_msg_job_reply *m, struct xf_err *err)
 {
-    stop_tasks(j, XF_STOP_HARD, XF_HOW_FAILED, err);
+    if (j->job == NULL) {
+        XF_TRY(xf_work_job_new(xf_str_c(j->id), m->spec, &j->job, err));
+    }
+    for (uint32_t i = 0; i < m->n_orders; i++) {
+        xf_rjob_order(j, &m->orders[i]);
+    }
+    return XF_OK;
 }
 
 static void on_job(void *arg, const struct xf_msg_job_reply *m, const struct xf_err *err)
 {
     struct xf_rjob *j = arg;
-    struct xf_err own = {0};
+    struct xf_err why = *err;
 
-    if (err->code == XF_E_STALE) {
+    j->is_asked = false;
+    if (why.code == XF_E_STALE) {
         if (j->r->is_up) {
             fetch(j);
         } /* else on_up asks again */
-        return;
+    } else if (why.code == XF_E_NOT_FOUND && j->n_tasks == 0) {
+        xf_rjob_free(j); /* it has ended */
+    } else if (why.code != XF_OK || take_spec(j, m, &why) != XF_OK) {
+        set_unfit(j, &why);
+    } else {
+        probe(j);
     }
-    if (err->code != XF_OK) {
-        XF_ERROR("job.unknown", xf_f_c("job", j->id), xf_f_err(err));
-        give_all_back(j, err);
-        return;
-    }
-    if (xf_work_job_new(xf_str_c(j->id), m->spec, &j->job, &own) != XF_OK) {
-        XF_ERROR("job.refused", xf_f_c("job", j->id), xf_f_err(&own));
-        give_all_back(j, &own);
-        return;
-    }
-    for (uint32_t i = 0; i < m->n_orders; i++) {
-        xf_rjob_order(j, &m->orders[i]);
-    }
-    probe(j);
 }
 
 static void fetch(struct xf_rjob *j)
 {
-    xf_link_job(j->r->link, xf_str_c(j->id), on_job, j);
+    if (!j->is_asked) {
+        j->is_asked = true;
+        xf_link_job(j->r->link, xf_str_c(j->id), on_job, j);
+    }
 }
 
 struct xf_rjob *xf_rjob_get(struct xf_runner *r, struct xf_str id)
@@ -238,7 +247,6 @@ void xf_rjob_order(struct xf_rjob *j, const struct xf_msg_order *o)
 {
     switch ((enum xf_order_kind)o->kind) {
     case XF_ORDER_RUN:
-        j->is_cancelled = false;
         if (j->job != NULL) {
             atomic_store(&j->job->order_mode, o->mode);
             atomic_store(&j->job->lane_bandwidth,
@@ -257,7 +265,6 @@ void xf_rjob_order(struct xf_rjob *j, const struct xf_msg_order *o)
         }
         break;
     case XF_ORDER_CANCEL:
-        j->is_cancelled = true;
         stop_tasks(j, XF_STOP_HARD, XF_HOW_STOPPED, NULL);
         if (j->is_paused) {
             hold(j, false); /* the aborts that follow must go */
