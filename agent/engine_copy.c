@@ -83,12 +83,7 @@ static void copy_worked(struct xf_op *op, const struct xf_s3_result *res)
     op->has_stored = true;
     xf_op_keep_etag(op->dst_etag, res->etag);
     if (op->no_tags) {
-        op->flags |= XF_RESULT_TAGS_DROPPED;
-        xf_engine_note(op->run,
-                       XF_FACT_TAGS_DENIED,
-                       "tags_denied",
-                       "tags may not be read or written with these permissions: objects are copied "
-                       "without them");
+        xf_op_drop_tags(op);
     }
     if (compare(op) == XF_VERIFY_SAME) {
         xf_small_proved(op, XF_LEVEL_ETAG);

@@ -208,8 +208,8 @@ void xf_op_drop_tags(struct xf_op *op)
     xf_engine_note(op->run,
                    XF_FACT_TAGS_DENIED,
                    "tags_denied",
-                   "tags may not be read or written with these permissions: objects are copied "
-                   "without them");
+                   "tags may not be read or written: objects are copied without them; this needs "
+                   "s3:GetObjectTagging at the source and s3:PutObjectTagging at the destination");
 }
 
 bool xf_op_may_drop_tags(const struct xf_op *op, enum xf_code code)

@@ -48,6 +48,7 @@ struct s3d_attrs *s3d_attrs_new(const struct s3d_attrs_src *src)
     a->sum_alg = src->sum_alg;
     a->composite = src->composite;
     a->kms = src->kms;
+    a->restored = src->restored;
     return a;
 }
 
@@ -81,11 +82,19 @@ void s3d_attrs_get(const struct s3d_attrs *a, struct s3d_attrs_src *out)
     out->sum_alg = a->sum_alg;
     out->composite = a->composite;
     out->kms = a->kms;
+    out->restored = a->restored;
     out->sum = a->sum;
     out->acl = a->acl;
     out->sse = a->sse;
     out->lock = a->lock;
     out->customer_md5 = a->customer_md5;
+}
+
+bool s3d_attrs_is_archived(const struct s3d_attrs *a)
+{
+    return a != NULL && !a->restored &&
+           (xf_str_eq_c(a->storage_class, "GLACIER") ||
+            xf_str_eq_c(a->storage_class, "DEEP_ARCHIVE"));
 }
 
 /* Content-Encoding without the token aws-chunked; true when something is left. */

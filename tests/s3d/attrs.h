@@ -26,6 +26,7 @@ struct s3d_attrs {
     struct xf_str lock;         /* likewise */
     struct xf_str customer_md5; /* base64; empty: no customer's key */
     bool kms;
+    bool restored;     /* from an archive class: a readable copy is there for a while */
     struct xf_str sum; /* base64, with "-N" when composite */
 };
 
@@ -43,6 +44,7 @@ struct s3d_attrs_src {
     struct xf_str lock;         /* likewise */
     struct xf_str customer_md5; /* base64; empty: no customer's key */
     bool kms;
+    bool restored;
     struct xf_str sum;
 };
 
@@ -58,6 +60,9 @@ struct s3d_fail {
     const char *code;
     const char *message;
 };
+
+/** Of a class that is not read without a restore, and not restored. */
+bool s3d_attrs_is_archived(const struct s3d_attrs *a);
 
 /** Stored headers of a request as lines into `out`. */
 bool s3d_attrs_headers(const struct s3d_http *h, struct xf_buf *out, struct s3d_fail *fail);

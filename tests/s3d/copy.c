@@ -115,9 +115,7 @@ find_source(struct s3d_req *r, struct s3d_obj *o, struct xf_str *bucket, struct 
         return false;
     }
     bool ok = s3d_guards_open(r, o->attrs, true) && source_conditions(r, o);
-    if (ok && o->attrs != NULL &&
-        (xf_str_eq_c(o->attrs->storage_class, "GLACIER") ||
-         xf_str_eq_c(o->attrs->storage_class, "DEEP_ARCHIVE"))) {
+    if (ok && s3d_attrs_is_archived(o->attrs)) {
         s3d_fail(r,
                  "ObjectNotInActiveTierError",
                  "The source object of the COPY operation is not in the active tier.");
@@ -197,6 +195,7 @@ static bool copy_attrs(struct s3d_req *r, const struct s3d_obj *from, const stru
     }
     a.sum_alg = c->want;
     a.composite = false;
+    a.restored = false; /* a restored copy is of the source alone */
     r->obj.attrs = s3d_attrs_new(&a);
     return true;
 }

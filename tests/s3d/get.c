@@ -152,6 +152,11 @@ static void put_attrs(struct s3d_req *r, const struct s3d_obj *o, bool with_sum)
     if (a.storage_class.len > 0) {
         xf_buf_putf(h, "x-amz-storage-class: %.*s\r\n", XF_STR_ARG(a.storage_class));
     }
+    if (a.restored) {
+        xf_buf_put_c(h,
+                     "x-amz-restore: ongoing-request=\"false\", "
+                     "expiry-date=\"Fri, 21 Dec 2035 00:00:00 GMT\"\r\n");
+    }
     if (a.redirect.len > 0) {
         xf_buf_putf(h, "x-amz-website-redirect-location: %.*s\r\n", XF_STR_ARG(a.redirect));
     }
@@ -163,12 +168,6 @@ static void put_attrs(struct s3d_req *r, const struct s3d_obj *o, bool with_sum)
         xf_buf_putf(h, "x-amz-checksum-%s: %.*s\r\n", s3d_sum_name(a.sum_alg), XF_STR_ARG(a.sum));
         xf_buf_putf(h, "x-amz-checksum-type: %s\r\n", a.composite ? "COMPOSITE" : "FULL_OBJECT");
     }
-}
-
-static bool is_archived(const struct s3d_obj *o)
-{
-    return o->attrs != NULL && (xf_str_eq_c(o->attrs->storage_class, "GLACIER") ||
-                                xf_str_eq_c(o->attrs->storage_class, "DEEP_ARCHIVE"));
 }
 
 static bool find_range(struct s3d_req *r, const struct s3d_obj *o, struct range *range)
@@ -199,7 +198,7 @@ static void answer_object(struct s3d_req *r, const struct s3d_obj *o)
     if (!s3d_guards_open(r, o->attrs, false) || !read_conditions(r, o)) {
         return;
     }
-    if (r->op == S3D_OP_GET && is_archived(o)) {
+    if (r->op == S3D_OP_GET && s3d_attrs_is_archived(o->attrs)) {
         s3d_fail(
             r, "InvalidObjectState", "The operation is not valid for the object's storage class");
         return;

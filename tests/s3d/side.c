@@ -55,6 +55,7 @@ static enum xf_code check_names(const struct xf_json *j, bool key_only, struct x
                                       "last_modified",
                                       "checksum",
                                       "storage_class",
+                                      "restored",
                                       "redirect"};
     const struct xf_json *value;
 
@@ -106,6 +107,7 @@ parse(const struct xf_json *j, bool key_only, struct s3d_side_put *p, struct xf_
     p->tags = copy_in(p, xf_str_c(xf_json_get_c(j, "tags", "")));
     p->etag = copy_in(p, xf_str_c(xf_json_get_c(j, "etag", "")));
     p->storage_class = copy_in(p, xf_str_c(xf_json_get_c(j, "storage_class", "")));
+    p->restored = xf_json_get_bool(j, "restored", false);
     p->redirect = copy_in(p, xf_str_c(xf_json_get_c(j, "redirect", "")));
     p->last_modified_s = xf_json_get_i64(j, "last_modified", S3D_UNSET);
     if (p->etag.len > 0 && p->etag.len != (size_t)S3D_MD5_LEN * 2) {
@@ -164,6 +166,7 @@ void s3d_side_put_store(struct s3d_bucket *b, const struct s3d_side_put *p, int6
     struct s3d_obj o = {0};
     struct s3d_attrs_src src = {.headers = p->headers,
                                 .storage_class = p->storage_class,
+                                .restored = p->restored,
                                 .redirect = p->redirect,
                                 .tags = p->tags,
                                 .sum_alg = p->sum_alg,

@@ -21,6 +21,7 @@ struct s3d_side_put {
     uint64_t seed;
     struct xf_str headers; /* "Name: value\r\n" lines; empty: defaults */
     struct xf_str storage_class;
+    bool restored;
     struct xf_str redirect;
     struct xf_str tags;
     struct xf_str etag; /* without quotes; empty: the true one */
