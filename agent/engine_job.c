@@ -67,6 +67,7 @@ static struct xf_ejob *ejob_new(struct xf_engine *e, struct xf_work_job *job)
         });
     }
     ej->rate = xf_rate_new(e->loop);
+    ej->requests = xf_rate_new(e->loop);
     ej->bulk = xf_bulk_new(e->loop, e->pool_bytes / 4 * 3);
     ej->is_held = atomic_load(&job->is_held);
     xf_list_push_back(&e->jobs, &ej->node);
@@ -102,6 +103,7 @@ void xf_ejob_free(struct xf_engine *e, struct xf_ejob *ej)
     }
     xf_bulk_free(ej->bulk);
     xf_rate_free(ej->rate);
+    xf_rate_free(ej->requests);
     xf_work_job_unref(ej->job);
     xf_xfree(ej);
 }

@@ -1,8 +1,8 @@
 /*
  * engine_op.c - one op: permits, bytes, buffers, tries, its end.
  *
- *   [turn] -> [buffer] -> begin -> [parked] -> [bytes] -> permit(s) -> launch -> reply -> done ->
- * next step, or end ^                                          |
+ *   [turn] -> [buffer] -> begin -> [parked] -> [bytes, requests] -> permit(s) -> launch -> reply ->
+ * done -> next step, or end ^                                          |
  *                +-------- wait (retry, throttled) <--------+
  *
  * Invariants:
@@ -26,6 +26,7 @@ void xf_op_on_timer(struct xf_timer *t)
 
 static void on_permit(struct xf_limit_want *want);
 static void on_rate(struct xf_rate_want *want);
+static void on_request(struct xf_rate_want *want);
 static void on_turn(struct xf_bulk_want *want);
 static void on_buf(struct xf_pool_want *want, struct xf_pool_buf buf);
 
@@ -40,6 +41,7 @@ struct xf_op *xf_op_new(struct xf_run *run, const struct xf_step *steps, unsigne
     op->timer = (struct xf_timer){.cb = xf_op_on_timer, .arg = op};
     op->want = (struct xf_limit_want){.go = on_permit, .arg = op};
     op->rate_want = (struct xf_rate_want){.go = on_rate, .arg = op};
+    op->request_want = (struct xf_rate_want){.go = on_request, .arg = op};
     op->bulk_want = (struct xf_bulk_want){.go = on_turn, .arg = op};
     op->pool_want = (struct xf_pool_want){.ready = on_buf, .arg = op};
     xf_buf_init(&op->dst_key, 0);
@@ -66,6 +68,7 @@ void xf_op_end(struct xf_op *op)
     xf_timer_stop(e->loop, &op->timer);
     xf_limit_forget(run->ej->limit[op->want_side], &op->want);
     xf_rate_forget(run->ej->rate, &op->rate_want);
+    xf_rate_forget(run->ej->requests, &op->request_want);
     for (int side = 0; side < XF_SIDE_N; side++) {
         xf_op_give(op, (enum xf_side)side, XF_LIMIT_NEUTRAL, -1);
     }
@@ -161,6 +164,7 @@ static void launch(struct xf_op *op)
     op->asked_ms = xf_loop_mono_ms(e->loop);
     op->want.has_begun = true;
     op->asked_sums = 0;
+    op->has_request = false; /* the next try is another one */
     if ((step->flags & XF_STEP_WRITE) != 0 && op->first_write_ms == 0) {
         op->first_write_ms = op->asked_ms;
     }
@@ -224,6 +228,31 @@ static bool take_rate(struct xf_op *op)
     return op->has_rate;
 }
 
+/* Likewise its requests, of which a streamed pair is two. */
+static bool take_request(struct xf_op *op)
+{
+    struct xf_ejob *ej = op->run->ej;
+
+    if (op->has_request) {
+        return true;
+    }
+    xf_rate_set(ej->requests, atomic_load(&ej->job->lane_requests));
+    op->request_want.bytes = (op->steps[op->state].flags & XF_STEP_BOTH) != 0 ? 2000 : 1000;
+    op->has_request = xf_rate_take(ej->requests, op->request_want.bytes);
+    if (!op->has_request) {
+        xf_rate_wait(ej->requests, &op->request_want);
+    }
+    return op->has_request;
+}
+
+static void on_request(struct xf_rate_want *want)
+{
+    struct xf_op *op = want->arg;
+
+    op->has_request = true;
+    xf_op_begin(op);
+}
+
 static void on_rate(struct xf_rate_want *want)
 {
     struct xf_op *op = want->arg;
@@ -238,7 +267,7 @@ void xf_op_begin(struct xf_op *op)
         xf_op_end(op);
     } else if (op->run->ej->is_held) {
         xf_list_push_back(&op->run->ej->parked, &op->parked);
-    } else if (take_rate(op)) {
+    } else if (take_rate(op) && take_request(op)) {
         acquire(op);
     }
 }

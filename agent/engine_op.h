@@ -61,6 +61,7 @@ struct xf_op {
     struct xf_limit_want want;
     enum xf_side want_side;
     struct xf_rate_want rate_want;
+    struct xf_rate_want request_want;
     struct xf_list parked;
     struct xf_bulk_want bulk_want;
     struct xf_pool_want pool_want;
@@ -98,6 +99,7 @@ struct xf_op {
     bool is_cancelled;
     bool has_turn;        /* of a large body: bulk.h */
     bool has_rate;        /* the bytes of the present step are taken */
+    bool has_request;     /* and its requests */
     bool has_stored;      /* a write of this op was answered with success */
     bool has_looked;      /* a HEAD found the destination as it should be */
     bool has_asked_again; /* the source, after Complete */

@@ -27,7 +27,8 @@ struct xf_ejob {
     struct xf_work_job *job;
     struct xf_s3 *s3[XF_SIDE_N];
     struct xf_limit *limit[XF_SIDE_N];
-    struct xf_rate *rate;
+    struct xf_rate *rate;     /* of bytes */
+    struct xf_rate *requests; /* of thousandths of a request */
     struct xf_bulk *bulk;
     struct xf_down down[XF_SIDE_N];
     struct xf_list parked; /* ops that wait while the job is held */

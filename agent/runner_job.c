@@ -251,6 +251,8 @@ void xf_rjob_order(struct xf_rjob *j, const struct xf_msg_order *o)
             atomic_store(&j->job->order_mode, o->mode);
             atomic_store(&j->job->lane_bandwidth,
                          (o->bandwidth + j->r->n_lanes - 1) / j->r->n_lanes);
+            atomic_store(&j->job->lane_requests,
+                         (o->request_rate + j->r->n_lanes - 1) / j->r->n_lanes);
         }
         if (j->is_paused) {
             hold(j, false);

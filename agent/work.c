@@ -17,6 +17,7 @@ xf_work_job_new(struct xf_str id, struct xf_str toml, struct xf_work_job **out, 
     atomic_init(&job->order_mode, XF_MODE_NONE);
     atomic_init(&job->is_held, false);
     atomic_init(&job->lane_bandwidth, 0);
+    atomic_init(&job->lane_requests, 0);
     atomic_init(&job->refs, 1);
     *out = job;
     return XF_OK;

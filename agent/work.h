@@ -51,6 +51,7 @@ struct xf_work_job {
                              */
     atomic_bool is_held;    /* paused, for lanes that have not met the job yet */
     _Atomic uint64_t lane_bandwidth; /* bytes a second through one lane, by order; 0: no limit */
+    _Atomic uint64_t lane_requests;  /* of one lane in 1,000 s, by order; 0: no limit */
     atomic_uint lane_in_flight; /* requests a side of one lane, by order; 0: as the spec says */
     atomic_uint refs;
 };

@@ -20,6 +20,7 @@
 #include "coordinator/operators.h"
 #include "coordinator/roster.h"
 #include "coordinator/submit.h"
+#include "coordinator/tuning.h"
 #include "coordinator/web.h"
 
 #include <stdlib.h>
@@ -251,7 +252,7 @@ enum xf_code xf_coordinator_new(const struct xf_coordinator_opts *opts,
 
     xf_file_raise_descriptors(); /* a connection an agent */
     c->conf = opts->conf;
-    c->clock = opts->clock;
+    c->clock = opts->clock != NULL ? opts->clock : xf_clock_real();
     c->version = opts->version;
     c->on_ready = opts->on_ready;
     c->arg = opts->arg;
@@ -324,6 +325,7 @@ void xf_coordinator_free(struct xf_coordinator *c)
     xf_jobs_fini(c);
     xf_jobtab_fini(c);
     xf_roster_fini(c);
+    xf_tuning_fini(&c->tuning);
     xf_leases_fini(&c->leases);
     xf_map_fini(&c->jobs_by_id);
     xf_map_fini(&c->agents_by_id);

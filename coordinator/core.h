@@ -10,6 +10,7 @@
 #include "common/base/map.h"
 #include "common/base/metric.h"
 #include "common/base/rng.h"
+#include "common/job/schedule.h"
 #include "common/net/bus.h"
 #include "common/net/httpd.h"
 #include "common/rt/loop.h"
@@ -41,6 +42,14 @@ struct xf_cshard {
     char *cursor;
 };
 
+enum xf_tune { XF_TUNE_BANDWIDTH, XF_TUNE_REQUEST_RATE, XF_TUNE_IN_FLIGHT, XF_TUNE_N };
+
+/* What `tune` set (tuning.h). */
+struct xf_tuning {
+    char *text[XF_TUNE_N]; /* NULL: nothing */
+    struct xf_schedule limit[XF_TUNE_N];
+};
+
 /* A job that has not ended. */
 struct xf_cjob {
     uint64_t id; /* key of the map */
@@ -49,6 +58,7 @@ struct xf_cjob {
     char *name;
     struct xf_job_spec *spec; /* NULL: not loaded yet */
     struct xf_buf toml;
+    struct xf_tuning tuning;
     struct xf_job_row row; /* as last read; its strings are ours or empty */
     struct xf_list shards; /* struct xf_cshard */
     uint32_t listings_failed;
@@ -146,6 +156,7 @@ struct xf_coordinator {
     struct xf_timer tick;
     struct xf_timer kick; /* agents that wait for work are served when it fires */
     size_t n_agents_up;
+    struct xf_tuning tuning; /* the fleet's */
     struct xf_rng rng;
     enum xf_core_state state;
     size_t n_loading; /* jobs whose spec is being read */

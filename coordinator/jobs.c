@@ -16,6 +16,7 @@
 #include "coordinator/life.h"
 #include "coordinator/metrics.h"
 #include "coordinator/roster.h"
+#include "coordinator/tuning.h"
 
 enum {
     RETRY_LIMIT = 10000, /* failures moved into a retry pass in one transaction */
@@ -92,6 +93,17 @@ static void keep_shard(struct xf_coordinator *c, const struct xf_shard_row *row)
     xf_jobtab_add_shard(j, row);
 }
 
+static void keep_setting(struct xf_coordinator *c, const struct xf_setting_row *row)
+{
+    struct xf_cjob *j = row->job != 0 ? xf_jobtab_get(c, row->job) : NULL;
+
+    if (row->job == 0) {
+        xf_tuning_set(&c->tuning, row->name, row->value);
+    } else if (j != NULL) {
+        xf_tuning_set(&j->tuning, row->name, row->value);
+    }
+}
+
 static void keep_lease(struct xf_coordinator *c, const struct xf_leased_row *row)
 {
     struct xf_cagent *a = xf_roster_get(c, row->agent);
@@ -129,6 +141,9 @@ static void on_recovered(struct xf_store_op *op)
     }
     for (size_t i = 0; i < out->n_shards; i++) {
         keep_shard(c, &out->shards[i]);
+    }
+    for (size_t i = 0; i < out->n_settings; i++) {
+        keep_setting(c, &out->settings[i]);
     }
     for (size_t i = 0; i < out->n_leased && !c->is_recovered; i++) {
         keep_lease(c, &out->leased[i]);

@@ -5,6 +5,7 @@
 
 #include "common/base/log.h"
 #include "common/job/spec.h"
+#include "coordinator/tuning.h"
 
 enum {
     HOLD_MS = 3000, /* endpoint down: agents try again after */
@@ -96,6 +97,7 @@ void xf_jobtab_drop(struct xf_coordinator *c, struct xf_cjob *j)
     xf_buf_fini(&j->toml);
     xf_buf_fini(&j->wait_reason);
     xf_buf_fini(&j->unfit_why);
+    xf_tuning_fini(&j->tuning);
     xf_buf_fini(&j->noticed);
     xf_xfree(j->public_id);
     xf_xfree(j->name);
@@ -182,9 +184,7 @@ struct xf_msg_order xf_jobtab_order(struct xf_coordinator *c, const struct xf_cj
     } else if (j->row.state == XF_JOB_PAUSED) {
         o.kind = XF_ORDER_PAUSE;
     } else if (j->spec != NULL) {
-        size_t up = c->n_agents_up;
-        o.in_flight = (uint32_t)j->spec->in_flight;
-        o.bandwidth = up > 0 ? j->spec->bandwidth_bytes_s / up : j->spec->bandwidth_bytes_s;
+        xf_tuning_share(c, j, &o);
     }
     return o;
 }

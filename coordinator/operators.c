@@ -13,6 +13,7 @@
 #include "coordinator/report.h"
 #include "coordinator/roster.h"
 #include "coordinator/submit.h"
+#include "coordinator/tune.h"
 #include "coordinator/views.h"
 
 enum { EMPTY_PAGES_MAX = 64, RETRY_LIMIT = 10000 };
@@ -466,6 +467,7 @@ void xf_operators_on_request(void *arg, enum xf_kind kind, const void *m, struct
     case XF_KIND_CONTROL: on_control(c, m, r); break;
     case XF_KIND_REPORT: on_report(c, m, r); break;
     case XF_KIND_DRAIN: on_drain(c, m, r); break;
+    case XF_KIND_TUNE: xf_tune(c, m, r); break;
     case XF_KIND_VERSION: reply_version(c, r); break;
     default:
         xf_core_refuse(r, XF_E_UNSUPPORTED, "this coordinator does not support the command yet");

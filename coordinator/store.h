@@ -50,6 +50,7 @@ struct xf_store_op {
         struct xf_in_job_finish job_finish;
         struct xf_in_page_commit page_commit;
         struct xf_in_shard_split shard_split;
+        struct xf_in_tune tune;
         struct xf_in_lease lease;
         struct xf_in_checkpoint checkpoint;
         struct xf_in_give_back give_back;

@@ -469,3 +469,34 @@ enum xf_code xf_do_agent_drain(struct xf_work *w, struct xf_store_op *op, struct
                       in->id,
                       (int64_t)(in->on ? 1 : 0));
 }
+
+enum xf_code xf_do_tune(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
+{
+    const struct xf_in_tune *in = &op->in.tune;
+    struct xf_job_brief job = {.id = 0};
+
+    XF_TRY(check_len(in->name, 1, WORD_MAX, "setting", err));
+    XF_TRY(check_len(in->value, 0, NAME_MAX_BYTES, "value of a setting", err));
+    if (in->job != 0) {
+        XF_TRY(xf_job_brief(w, in->job, &job, err));
+        if (xf_job_state_is_end(job.state)) {
+            return XF_FAIL(err, XF_E_INVAL, "the job has ended");
+        }
+    }
+    if (in->value.len == 0) {
+        return xf_sql_run(&w->sql,
+                          err,
+                          "DELETE FROM setting WHERE job = ? AND name = ?",
+                          "is",
+                          in->job,
+                          in->name);
+    }
+    return xf_sql_run(&w->sql,
+                      err,
+                      "INSERT INTO setting(job, name, value) VALUES(?1, ?2, ?3)"
+                      " ON CONFLICT(job, name) DO UPDATE SET value = ?3",
+                      "iss",
+                      in->job,
+                      in->name,
+                      in->value);
+}

@@ -37,7 +37,8 @@
     X(RETRY, retry)                 \
     X(NOTE, note)                   \
     X(AGENT_SEEN, agent_seen)       \
-    X(AGENT_DRAIN, agent_drain)
+    X(AGENT_DRAIN, agent_drain)     \
+    X(TUNE, tune)
 
 /* Creates the job (queued), its copy pass and one open shard a source. The same submit_key again:
  * the first one's ids, is_new false. */
@@ -144,6 +145,13 @@ struct xf_out_retry {
     int64_t pass;
     uint64_t n_objects;
     bool more;
+};
+
+/* Keeps a setting of a job that has not ended (XF_E_INVAL: it has), or of the fleet. */
+struct xf_in_tune {
+    int64_t job; /* 0: the fleet's */
+    struct xf_str name;
+    struct xf_str value; /* empty: it is taken away */
 };
 
 struct xf_in_note {

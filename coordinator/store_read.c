@@ -260,10 +260,35 @@ static enum xf_code recover_leased(struct xf_work *w, struct xf_store_op *op, st
     return XF_OK;
 }
 
+#define LIVE_SETTINGS \
+    " FROM setting WHERE job = 0 OR job IN (SELECT id FROM job WHERE state IN (1,2,3))"
+
+static enum xf_code recover_settings(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
+{
+    struct xf_out_read_recover *out = &op->out.read_recover;
+    XF_AUTO_STMT *st = NULL;
+    size_t n;
+    bool more;
+
+    XF_TRY(count(w, "SELECT count(*)" LIVE_SETTINGS, &n, err));
+    out->settings = xf_arena_calloc(&op->out_arena, n, sizeof(*out->settings));
+    XF_TRY(xf_sql_start(&w->sql, &st, err, "SELECT job, name, value" LIVE_SETTINGS, ""));
+    while (out->n_settings < n) {
+        XF_TRY(xf_sql_next(&w->sql, st, &more, err));
+        XF_ASSERT(more); /* one transaction: counted a moment ago */
+        out->settings[out->n_settings++] =
+            (struct xf_setting_row){.job = xf_sql_i64(st, 0),
+                                    .name = xf_sql_dup(st, 1, &op->out_arena),
+                                    .value = xf_sql_dup(st, 2, &op->out_arena)};
+    }
+    return XF_OK;
+}
+
 enum xf_code xf_do_read_recover(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
 {
     XF_TRY(recover_jobs(w, op, err));
     XF_TRY(recover_shards(w, op, err));
+    XF_TRY(recover_settings(w, op, err));
     return recover_leased(w, op, err);
 }
 

@@ -104,6 +104,8 @@ struct xf_out_read_recover {
     size_t n_shards;
     struct xf_leased_row *leased;
     size_t n_leased;
+    struct xf_setting_row *settings; /* of those jobs, and the fleet's */
+    size_t n_settings;
 };
 
 #endif

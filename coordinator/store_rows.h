@@ -53,6 +53,12 @@ struct xf_job_row {
     int64_t finished_ms;
 };
 
+struct xf_setting_row {
+    int64_t job; /* 0: the fleet's */
+    struct xf_str name;
+    struct xf_str value;
+};
+
 struct xf_shard_row {
     int64_t id;
     int64_t job;

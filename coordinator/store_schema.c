@@ -141,13 +141,20 @@ static const char *const migration_4[] = {
     "PRAGMA user_version = 4",
 };
 
+static const char *const migration_5[] = {
+    "CREATE TABLE setting(job INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,"
+    " PRIMARY KEY(job, name)) WITHOUT ROWID",
+    "PRAGMA user_version = 5",
+};
+
 static const struct {
     const char *const *statements;
     size_t n;
 } migrations[] = {{migration_1, XF_ARRAY_LEN(migration_1)},
                   {migration_2, XF_ARRAY_LEN(migration_2)},
                   {migration_3, XF_ARRAY_LEN(migration_3)},
-                  {migration_4, XF_ARRAY_LEN(migration_4)}};
+                  {migration_4, XF_ARRAY_LEN(migration_4)},
+                  {migration_5, XF_ARRAY_LEN(migration_5)}};
 
 int xf_schema_version(void)
 {

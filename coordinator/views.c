@@ -7,6 +7,7 @@
 #include "coordinator/jobtab.h"
 #include "coordinator/roster.h"
 #include "coordinator/status.h"
+#include "coordinator/tuning.h"
 
 enum { JOBS_MAX = 200, ROWS_MAX = 1000 };
 
@@ -212,15 +213,18 @@ static void on_failures(struct xf_store_op *op)
     }
 }
 
-/* What the job's file allows at most; 0: no limit. Of a live job only. */
+/* What the job may use now; 0: no limit. Of a live job only. */
 static void put_limits(struct view *v)
 {
     const struct xf_cjob *j = xf_jobtab_get(v->c, v->job);
     struct xf_json *limits = xf_json_object();
 
     if (j != NULL) {
-        xf_json_set_u64(limits, "in_flight", (uint64_t)j->spec->in_flight);
-        xf_json_set_u64(limits, "bandwidth_bytes_s", j->spec->bandwidth_bytes_s);
+        const struct xf_tuning_now now = xf_tuning_now(v->c, j);
+        xf_json_set_u64(limits, "in_flight", now.in_flight);
+        xf_json_set_u64(limits, "bandwidth_bytes_s", now.bytes_s);
+        xf_json_set_u64(limits, "requests_s", now.requests_s);
+        xf_json_put(limits, "tuned", xf_tuning_json(&j->tuning));
     }
     xf_json_put(v->j, "limits", limits);
 }

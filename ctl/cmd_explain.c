@@ -28,6 +28,7 @@ struct look {
     uint64_t uploads;
     uint64_t limit_in_flight; /* an agent; 0: none */
     uint64_t limit_bytes_s;
+    uint64_t limit_requests_s;
     double bytes_s;
     uint64_t agents_up;
     uint64_t agents_fit;       /* for this job */
@@ -79,6 +80,7 @@ static void take_job(const struct xf_json *j, struct look *l)
     l->uploads = xf_json_get_u64(j, "uploads_open", 0);
     l->limit_in_flight = of(j, "limits", "in_flight");
     l->limit_bytes_s = of(j, "limits", "bandwidth_bytes_s");
+    l->limit_requests_s = of(j, "limits", "requests_s");
     l->bytes_s = xf_json_get_f64(xf_json_get(j, "rate"), "bytes_s", 0);
 }
 
@@ -138,17 +140,19 @@ static struct finding find_slow(const struct look *l, const struct figures *f)
     }
     if (l->limit_bytes_s > 0 && l->bytes_s >= 0.85 * (double)l->limit_bytes_s) {
         return (struct finding){"limit_bandwidth",
-                                "the job's own [limits] bandwidth",
-                                "a job keeps its limits: cancel it and submit its file with a "
-                                "higher one, what is there "
-                                "is skipped"};
+                                "the limit of bandwidth, its own or the fleet's",
+                                "xferctl tune changes it while the job runs"};
+    }
+    /* A copy is a request or two. */
+    if (l->limit_requests_s > 0 && f->objects_s >= 0.4 * (double)l->limit_requests_s) {
+        return (struct finding){"limit_request_rate",
+                                "the limit of requests a second, its own or the fleet's",
+                                "xferctl tune changes it while the job runs"};
     }
     if (most > 0 && l->agents_in_flight * 10 >= most * 9) {
-        return (struct finding){
-            "limit_in_flight",
-            "the job's own [limits] in_flight",
-            "a job keeps its limits: cancel it and submit its file without one, what is there is "
-            "skipped"};
+        return (struct finding){"limit_in_flight",
+                                "the limit of requests in flight, its own or the fleet's",
+                                "xferctl tune changes it while the job runs"};
     }
     if (!l->is_listed && l->pending == 0) {
         return (struct finding){"listing",
@@ -250,6 +254,7 @@ put_json(const char *job, const struct finding *x, const struct look *l, const s
     xf_json_set_u64(n, "requests_in_flight", l->agents_in_flight);
     xf_json_set_u64(n, "limit_in_flight", l->limit_in_flight);
     xf_json_set_u64(n, "limit_bandwidth_bytes_s", l->limit_bytes_s);
+    xf_json_set_u64(n, "limit_requests_s", l->limit_requests_s);
     xf_json_put(j, "figures", n);
     xf_ctl_out_json(j);
 }

@@ -116,6 +116,7 @@ int xf_cmd_show(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_explain(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_control(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_report(void *ctx, const struct xf_opt_parsed *p);
+int xf_cmd_tune(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_agents(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_generate(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_version(void *ctx, const struct xf_opt_parsed *p);

@@ -86,7 +86,7 @@ static const struct xf_opt_cmd cmds[] = {
      .examples = "xferctl show j-1a2b3c", .group = "Jobs", .run = xf_cmd_show},
     {.name = "explain", JOB_ARG, .summary = "why the job is not faster: what it is bound by, with figures",
      .text = "Looks twice, some seconds apart. bound_by (--json) is one of paused, ended, reason, no_agent, throttled, "
-             "limit_bandwidth, limit_in_flight, listing, last_large, tail, agents.",
+             "limit_bandwidth, limit_request_rate, limit_in_flight, listing, last_large, tail, agents.",
      .examples = "xferctl explain j-1a2b3c\nxferctl explain j-1a2b3c --json", .group = "Jobs", .run = xf_cmd_explain},
     {.name = "pause", JOB_ARG, .summary = "no new S3 request for the job from now on",
      .text = "Takes effect within 2 seconds and loses nothing; resume goes on from there.", .examples = "xferctl pause j-1a2b3c",
@@ -101,6 +101,12 @@ static const struct xf_opt_cmd cmds[] = {
     {.name = "report", JOB_ARG, .summary = "every object's outcome, as CSV or JSON lines",
      .examples = "xferctl report j-1a2b3c --only failed > failed.csv\nxferctl report j-1a2b3c --format json",
      OPTS(report_opts), .group = "Jobs", .run = xf_cmd_report},
+    {.name = "tune", .args = "[JOB] [KEY=VALUE ...]", .max_args = 8, .summary = "change limits while work goes on, or show them",
+     .text = "Keys: bandwidth (\"2Gbit/s\"), request_rate (\"500/s\"), both of all agents together, and in_flight (requests at a time on "
+             "each agent). Values may go by the time of day at the coordinator's host: \"08:00,2Gbit/s 20:00,off\". off: no limit; default: "
+             "as the job's file says. Without JOB the limit is the fleet's, which the jobs that have work share evenly. Kept over restarts.",
+     .examples = "xferctl tune j-1a2b3c bandwidth=2Gbit/s\nxferctl tune 'bandwidth=08:00,1Gbit/s 20:00,off'\nxferctl tune j-1a2b3c",
+     .group = "Jobs", .run = xf_cmd_tune},
     {.name = "agents", .args = "[drain|undrain ID]", .max_args = 2, .summary = "the agents; drain one before it is stopped",
      .text = "States: up, draining (finishes what it has and gets nothing new), unfit (the line below says why), lost (silent; its "
              "work goes to others).",
@@ -110,7 +116,7 @@ static const struct xf_opt_cmd cmds[] = {
      .examples = "xferctl completion bash > /etc/bash_completion.d/xferctl", .group = "Here", .run = xf_cmd_completion},
     {.name = "man", .summary = "print the manual page", .examples = "xferctl man | man -l -", .group = "Here", .run = xf_cmd_man},
     {.name = "version", .summary = "print the version", .group = "Here", .run = xf_cmd_version},
-    LATER("tune"), LATER("verify"), LATER("estimate"), LATER("cp"), LATER("sync"), LATER("mv"), LATER("ls"),
+    LATER("verify"), LATER("estimate"), LATER("cp"), LATER("sync"), LATER("mv"), LATER("ls"),
     LATER("du"), LATER("cat"), LATER("batch"), LATER("cutover"), LATER("pki"), LATER("doctor"), LATER("backup"), LATER("prune"),
     LATER("logs"), LATER("bench"), LATER("load"),
 };

@@ -42,6 +42,7 @@ enum {
     XF_NOTICES_MAX = 16,
     XF_NOTICE_CODE_MAX = 64,
     XF_FILTER_MAX = 64,
+    XF_TUNE_VALUE_MAX = 512,
     XF_MS_MAX = 86400000
 };
 

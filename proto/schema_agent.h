@@ -72,7 +72,8 @@
     F(u32, attempt,     4, OPTIONAL, UINT32_MAX,     "drop_task") \
     F(u32, in_flight,   5, OPTIONAL, UINT32_MAX,     "run: most requests at a time on this agent; 0 no limit") \
     F(u64, bandwidth,   6, OPTIONAL, UINT64_MAX,     "run: bytes a second for this agent; 0 no limit") \
-    F(u32, mode,        7, OPTIONAL, XF_MODE_N - 1,  "run: 0 as the spec says, 1 server, 2 relay")
+    F(u32, mode,        7, OPTIONAL, XF_MODE_N - 1,  "run: 0 as the spec says, 1 server, 2 relay") \
+    F(u64, request_rate, 8, OPTIONAL, UINT64_MAX,    "run: requests in 1,000 seconds for this agent; 0 no limit")
 
 #define XF_MSG_NOTICE(F, L) \
     F(str, job,  1, REQUIRED, XF_JOB_ID_MAX,      "public id") \

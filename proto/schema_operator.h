@@ -45,8 +45,8 @@
 
 #define XF_MSG_TUNE(F, L) \
     F(str, job,   1, OPTIONAL, XF_JOB_ID_MAX, "public id; empty: the coordinator") \
-    F(str, key,   2, REQUIRED, XF_FILTER_MAX, "setting") \
-    F(str, value, 3, REQUIRED, XF_FILTER_MAX, "as written in migrate.toml")
+    F(str, key,   2, OPTIONAL, XF_FILTER_MAX, "setting; empty: none is set, only told") \
+    F(str, value, 3, OPTIONAL, XF_TUNE_VALUE_MAX, "as written in migrate.toml; \"default\": as the file says")
 
 /* clang-format on */
 

@@ -16,6 +16,7 @@
 #include "common/base/err.h"
 #include "common/base/mem.h"
 #include "common/base/str.h"
+#include "common/job/schedule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -112,14 +113,15 @@ struct xf_job_spec {
     uint64_t multipart_threshold; /* objects of this size or more go in parts */
     int if_exists;                /* enum xf_job_exists */
     bool metadata;
-    int tags;                   /* enum xf_job_tags */
-    bool object_lock;           /* retention and legal hold too */
-    bool source_mtime;          /* when the source was written, as user metadata */
-    int verify;                 /* enum xf_job_verify */
-    uint64_t bandwidth_bytes_s; /* 0: no limit */
-    int64_t in_flight;          /* requests per agent; 0: found by itself */
-    int64_t attempts;           /* per object over all passes */
-    struct xf_str report_path;  /* empty: none */
+    int tags;                        /* enum xf_job_tags */
+    bool object_lock;                /* retention and legal hold too */
+    bool source_mtime;               /* when the source was written, as user metadata */
+    int verify;                      /* enum xf_job_verify */
+    struct xf_schedule bandwidth;    /* through all agents together */
+    struct xf_schedule request_rate; /* likewise */
+    int64_t in_flight;               /* requests per agent; 0: found by itself */
+    int64_t attempts;                /* per object over all passes */
+    struct xf_str report_path;       /* empty: none */
 };
 
 /**

@@ -518,6 +518,33 @@ static bool is_class(struct xf_str v)
     return true;
 }
 
+static enum xf_code parse_limit(const struct xf_job_raw *raw,
+                                const char *key,
+                                struct xf_str text,
+                                enum xf_schedule_unit unit,
+                                struct xf_schedule *out,
+                                struct xf_err *err)
+{
+    struct xf_err why;
+
+    if (xf_schedule_parse(text, unit, out, &why) != XF_OK) {
+        return xf_conf_fail(raw->conf, err, key, "%s", why.msg);
+    }
+    return XF_OK;
+}
+
+static enum xf_code complete_limits(struct xf_job_raw *raw, struct xf_err *err)
+{
+    XF_TRY(parse_limit(
+        raw, "limits.bandwidth", raw->bandwidth, XF_SCHEDULE_BYTES_S, &raw->spec.bandwidth, err));
+    return parse_limit(raw,
+                       "limits.request_rate",
+                       raw->request_rate,
+                       XF_SCHEDULE_REQUESTS_S,
+                       &raw->spec.request_rate,
+                       err);
+}
+
 static enum xf_code check_storage_class(struct xf_job_raw *raw, struct xf_err *err)
 {
     struct xf_str *v = &raw->spec.destination.storage_class;
@@ -624,6 +651,7 @@ enum xf_code xf_job_spec_complete(struct xf_job_raw *raw, struct xf_err *err)
     XF_TRY(check_select(raw, err));
     XF_TRY(check_storage_class(raw, err));
     XF_TRY(check_encryption(raw, err));
+    XF_TRY(complete_limits(raw, err));
     XF_TRY(complete_name(raw, err));
     if (raw->multipart_threshold == spec->part_size) {
         raw->multipart_threshold = 0;

@@ -19,8 +19,10 @@ struct xf_job_raw {
     struct xf_job_raw_side source;
     struct xf_job_raw_side destination;
     uint64_t multipart_threshold; /* 0: as part_size */
-    struct xf_conf *conf;         /* owns the strings */
-    struct xf_job_url *urls;      /* of both sides, the source's first; owned */
+    struct xf_str bandwidth;      /* schedule.h */
+    struct xf_str request_rate;
+    struct xf_conf *conf;    /* owns the strings */
+    struct xf_job_url *urls; /* of both sides, the source's first; owned */
 };
 
 extern const struct xf_conf_table xf_job_spec_table;

@@ -338,5 +338,46 @@ def test_a_report_of_a_job_that_goes_on_tells_pending_from_failed():
         b.ended(job, "cancelled")
 
 
+def rate_of(b, seconds=3.0):
+    """Copies a second, by the server's own count."""
+    first, at = b.one.count("CopyObject"), time.monotonic()
+    time.sleep(seconds)  # a rate is a count over a time
+    return (b.one.count("CopyObject") - first) / (time.monotonic() - at)
+
+
+def test_limits_change_while_a_job_runs_and_stay_over_a_restart():
+    with Bench("tune", agents=2) as b:
+        b.one.post("load", {"bucket": "src", "prefix": "tune/", "count": 60000, "size": "1KiB", "pattern": "flat", "seed": 1})
+        job = b.begin("tune/", text='[limits]\nrequest_rate = "200/s"\n')
+        wait_for("copies", lambda: b.status(job)["objects"]["copied"] > 200, 60)
+        slow = rate_of(b)
+        check(slow <= 260, f"{slow} copies a second with a limit of 200")
+        check(json.loads(b.ctl("explain", job, "--json")[1])["bound_by"] == "limit_request_rate", "explain does not tell the limit")
+        code, out, err = b.ctl("tune", job, "request_rate=1000", "--json")
+        x = json.loads(out)
+        check(code == 0 and x["tuned"]["request_rate"] == "1000" and x["now"]["requests_s"] == 1000, out + err)
+        wait_for("the new limit", lambda: rate_of(b, 1.0) > 300, 30)
+        fast = rate_of(b)
+        check(500 <= fast <= 1200, f"{fast} copies a second with a limit of 1,000")
+        # The fleet's is shared by the jobs that have work, and kept over a restart as the job's is.
+        check(b.ctl("tune", "request_rate=00:00,100/s 12:00,100/s", "in_flight=64")[0] == 0, "not tuned")
+        b.coord.kill()
+        b.coord.start()
+        now = wait_for("the job", lambda: json.loads(b.ctl("tune", job, "--json")[1] or "{}").get("now"), 30)
+        check(now == {"bandwidth_bytes_s": 0, "requests_s": 100, "in_flight": 64}, json.dumps(now))
+        wait_for("the fleet's limit", lambda: b.one.count("CopyObject") > 0 and rate_of(b, 2.0) < 150, 30)
+        check("100 requests/s" in b.ctl("tune", job)[1] and "64" in b.ctl("tune")[1], b.ctl("tune", job)[1])
+        for bad in (["request_rate=0"], ["bandwidth=fast"], ["speed=1"], ["bandwidth"], ["bandwidth="], ["j-none", "in_flight=1"]):
+            code, out, err = b.ctl("tune", *bad)
+            check(code in (1, 2) and err, f"tune {bad}: {code} {out}{err}")
+        for setting in ("request_rate=off", "in_flight=default"):
+            check(b.ctl("tune", setting)[0] == 0, setting)
+        check(b.ctl("tune", job, "request_rate=off")[0] == 0, "not tuned")
+        b.ended(job, timeout=120)
+        b.same("tune/")
+        code, out, err = b.ctl("tune", job, "in_flight=1")
+        check(code == 2 and "has ended" in err, f"{code} {err}")
+
+
 if __name__ == "__main__":
     run(cases(globals()))

@@ -57,7 +57,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(s->if_exists, XF_JOB_EXISTS_OVERWRITE);
     assert_true(!s->metadata && s->tags == XF_JOB_TAGS_REQUIRED &&
                 s->verify == XF_JOB_VERIFY_CHECKSUM);
-    assert_true(s->bandwidth_bytes_s == 1250000000 && s->in_flight == 2048 && s->attempts == 3);
+    assert_true(s->bandwidth.at[0].limit == 1250000000 && s->in_flight == 2048 && s->attempts == 3);
     check_eq(s->report_path, "reports/");
 }
 
@@ -77,7 +77,7 @@ static void defaults_are_those_of_the_manual(void **state)
     assert_int_equal(s->tags, XF_JOB_TAGS_BEST_EFFORT);
     assert_int_equal(s->verify, XF_JOB_VERIFY_ETAG);
     assert_true(s->metadata && s->part_size == 67108864 && s->multipart_threshold == 67108864);
-    assert_true(s->attempts == 8 && s->bandwidth_bytes_s == 0 && s->in_flight == 0 &&
+    assert_true(s->attempts == 8 && s->bandwidth.n == 0 && s->in_flight == 0 &&
                 s->report_path.len == 0);
 }
 
