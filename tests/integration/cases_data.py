@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""cases_data.py - whole bodies, unchanged, and proof of it: C044, C045, C049, C052."""
+"""cases_data.py - whole bodies, unchanged, and proof of it: C044-C046, C048-C050, C052."""
 
 import gzip
 import hashlib
@@ -116,6 +116,82 @@ def c045_a_body_that_a_proxy_packed_is_refused():
         check(st["objects"]["copied"] == 1 and st["objects"]["failed"] == 1, json.dumps(st["objects"]))
         b.absent("c045/plain", "relay")
         b.same("c045/once", "relay")
+
+
+def encodings(server, keys):
+    """Content-Encoding of objects in dst, as an independent client reads them; None: no such header."""
+    return {k: server.boto().head_object(Bucket="dst", Key=k).get("ContentEncoding") for k in keys}
+
+
+def c046_the_framing_of_an_upload_is_no_encoding():
+    """What other clients left in Content-Encoding is not copied on, at both sizes and in both modes."""
+    stored = {"framed": "aws-chunked", "both": "aws-chunked,gzip", "packed": "gzip", "plain": None}
+    want = {"framed": None, "both": "gzip", "packed": "gzip", "plain": None}
+    with Bench("c046") as b:
+        for name, encoding in stored.items():
+            for big, size in (("", 1 << 16), (".big", 12 * MIB)):
+                headers = {"headers": {"Content-Encoding": encoding}} if encoding else {}
+                b.one.put("src", f"c046/{name}{big}", size=size, seed=46, **headers)
+        # Some servers answer with an empty header where there is none.
+        b.one.faults({"op": ["HeadObject", "GetObject"], "bucket": "src", "key_prefix": "c046/plain", "action": {"headers": {"Content-Encoding": ""}}})
+        for mode in MODES:
+            st = b.work("c046/", mode, PARTS)
+            check(st["objects"]["copied"] == 2 * len(stored), f"{mode}: {json.dumps(st['objects'])}")
+            got = encodings(b.to(mode), [f"c046/{n}{big}" for n in stored for big in ("", ".big")])
+            expected = {f"c046/{n}{big}": want[n] for n in stored for big in ("", ".big")}
+            if mode == "server":  # a small copy takes the source's headers as they are: nobody has read them
+                expected.update({f"c046/{n}": stored[n] for n in stored})
+            check(got == expected, f"{mode}: {got}")
+
+
+def c048_a_half_sent_body_is_sent_again_with_its_own_sum():
+    with Bench("c048") as b:
+        b.one.put("src", "c048/k", size=600000, seed=5)
+        b.one.put("src", "c048/stream", size=20 * MIB, seed=6)
+        b.one.put("src", "c048/big", size=11 * MIB, seed=7)
+        b.two.faults(
+            {"op": "PutObject", "key": "c048/k", "id": "k", "count": 1, "action": {"read_cut": 100000}},
+            {"op": "PutObject", "key": "c048/stream", "id": "stream", "count": 1, "action": {"read_cut": 7 * MIB}},
+            {"op": "UploadPart", "key": "c048/big", "id": "big", "count": 2, "action": {"read_cut": 100000, "end": "rst"}},
+        )
+        for text in (PARTS, '[copy]\nmultipart_threshold = "64MiB"\n'):
+            st = b.work("c048/", "relay", text + 'if_exists = "overwrite"\n')
+            check(st["objects"]["copied"] == 3 and st["objects"]["failed"] == 0, json.dumps(st))
+            b.same("c048/", "relay")
+        check(all(r["fired"] >= 1 for r in b.two.admin("faults")), f"{b.two.admin('faults')}")
+
+
+def c048_a_digest_that_is_refused_again_and_again_is_a_failure_with_its_reason():
+    with Bench("c048d") as b:
+        b.one.put("src", "c048/k", size=600000, seed=5)
+        b.one.put("src", "c048/big", size=11 * MIB, seed=7)
+        b.one.put("src", "c048/good", size=100, seed=8)
+        bad = {"status": 400, "code": "BadDigest", "message": "The Content-MD5 you specified did not match what we received."}
+        b.two.faults({"op": "PutObject", "key": "c048/k", "action": bad}, {"op": "UploadPart", "key": "c048/big", "action": bad})
+        st = b.work("c048/", "relay", PARTS + "[retry]\nattempts = 2\n", want="completed_with_failures")
+        check(st["objects"]["copied"] == 1 and st["objects"]["failed"] == 2, json.dumps(st["objects"]))
+        rows = b.failures(st["id"])
+        check(all("BadDigest" in ",".join(r) and "checksum" in ",".join(r) for r in rows.values()), f"report: {rows}")
+        asked = b.two.count("PutObject", "UploadPart")
+        check(asked < 60, f"{asked} tries to send what does not arrive")
+        check(b.two.keys("dst", "c048/") == [b"c048/good"], f"{b.two.keys('dst')}")
+
+
+def c050_a_change_that_keeps_the_size_is_copied():
+    """Also when the destination's time is the newer one, as it always is after a copy."""
+    with Bench("c050") as b:
+        for mode in MODES:
+            for key, body in (("k", {"body": "+3 hours"}), ("same", {"body": "+1 hours"}), ("big", {"size": 12 * MIB, "seed": 50})):
+                b.one.put("src", f"c050{mode}/{key}", **body)
+            st = b.work(f"c050{mode}/", mode, PARTS)
+            check(st["objects"]["copied"] == 3, f"{mode}: {json.dumps(st['objects'])}")
+            b.one.put("src", f"c050{mode}/k", "+2 hours", last_modified=LONG_AGO)
+            b.one.put("src", f"c050{mode}/big", size=12 * MIB, seed=51)
+            st = b.work(f"c050{mode}/", mode, PARTS)
+            check(st["objects"]["copied"] == 2 and st["objects"]["skipped"] == 1, f"{mode}: {json.dumps(st['objects'])}")
+            b.same(f"c050{mode}/", mode)
+            code, out, err = b.ctl("report", st["id"], "--format", "json")
+            check(code == 0 and "same" in [x for x in out.splitlines() if f"c050{mode}/same" in x][0], f"no reason of a skip: {err}{out}")
 
 
 def etags(server, bucket, prefix):
