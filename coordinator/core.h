@@ -61,7 +61,10 @@ struct xf_cjob {
     struct xf_tuning tuning;
     struct xf_job_row row; /* as last read; its strings are ours or empty */
     struct xf_list shards; /* struct xf_cshard */
+    bool has_shards;       /* those it had when it was found */
     uint32_t listings_failed;
+    bool is_loading;  /* its spec is being read */
+    bool is_unusable; /* it could not be read */
     bool is_reading;
     bool is_acting; /* a step of its life is on the way to the store */
     bool is_retry_exhausted;
@@ -145,7 +148,7 @@ struct xf_coordinator {
     struct xf_httpd *httpd;
     struct xf_metrics *metrics;
     struct xf_leases leases;
-    struct xf_list jobs;
+    struct xf_list jobs; /* in the order in which they are looked at */
     struct xf_map jobs_by_id;
     struct xf_list agents;
     struct xf_map agents_by_id;
@@ -160,6 +163,8 @@ struct xf_coordinator {
     struct xf_rng rng;
     enum xf_core_state state;
     size_t n_loading; /* jobs whose spec is being read */
+    size_t n_reading; /* jobs whose row is */
+    bool is_sync_due; /* the store had no room to be asked for new jobs */
     bool is_recovered;
     struct xf_err failed;   /* why it stops by itself; XF_OK: it was asked to */
     struct xf_list submits; /* struct submit of submit.c */

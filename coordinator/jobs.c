@@ -20,6 +20,7 @@
 
 enum {
     RETRY_LIMIT = 10000, /* failures moved into a retry pass in one transaction */
+    READS_MAX = 128,     /* of jobs in the store's queue, which others need too */
     STILL_MS = 5000,     /* without progress the endpoints are asked, and again after */
     NO_FIT_MS = 60000    /* before a job says that nobody can work on it */
 };
@@ -43,18 +44,15 @@ static void start_shards(struct xf_coordinator *c, struct xf_cjob *j)
     }
 }
 
-static void on_loaded(struct xf_store_op *op)
-{
-    struct xf_coordinator *c = op->arg;
-    const struct xf_job_row *row = &op->out.read_job.row;
-    struct xf_cjob *j = xf_jobtab_get(c, op->in.read_job.job);
-    struct xf_err err = op->err;
+static void load_some(struct xf_coordinator *c);
 
-    c->n_loading--;
-    if (j == NULL) {
-        return;
-    }
+static void take_loaded(struct xf_coordinator *c, struct xf_cjob *j, const struct xf_store_op *op)
+{
+    const struct xf_job_row *row = &op->out.read_job.row;
+    struct xf_err err = op->err;
     enum xf_code rc = op->rc;
+
+    j->is_loading = false;
     if (rc == XF_OK) {
         xf_buf_put(&j->toml, row->spec);
         xf_jobtab_keep_row(j, row);
@@ -63,6 +61,7 @@ static void on_loaded(struct xf_store_op *op)
     if (rc != XF_OK) {
         XF_ERROR("job.not_loaded", xf_f_c("job", j->public_id), xf_f_code(rc), xf_f_err(&err));
         xf_jobtab_note(c, (int64_t)j->id, "spec", xf_str_c(err.msg));
+        j->is_unusable = true;
         return;
     }
     XF_INFO("job.loaded", xf_f_c("job", j->public_id), xf_f_c("name", j->name));
@@ -71,26 +70,39 @@ static void on_loaded(struct xf_store_op *op)
     xf_core_kick(c);
 }
 
-static void load(struct xf_coordinator *c, struct xf_cjob *j)
+static void on_loaded(struct xf_store_op *op)
 {
-    struct xf_store_op *op = xf_store_op_new(XF_OP_READ_JOB, on_loaded, c);
+    struct xf_coordinator *c = op->arg;
+    struct xf_cjob *j = xf_jobtab_get(c, op->in.read_job.job);
 
-    op->in.read_job = (struct xf_in_read_job){.job = (int64_t)j->id, .with_spec = true};
-    if (xf_core_submit(c, op)) {
-        c->n_loading++;
-    } else {
-        xf_jobtab_drop(c, j); /* the next sync finds it again */
+    c->n_loading--;
+    if (j != NULL) {
+        take_loaded(c, j, op);
+    }
+    if (c->n_loading == 0) {
+        load_some(c);
     }
 }
 
-static void keep_shard(struct xf_coordinator *c, const struct xf_shard_row *row)
+/* As many as there is room for; the rest when these are here, or at the next tick. */
+static void load_some(struct xf_coordinator *c)
 {
-    struct xf_cjob *j = xf_jobtab_get(c, row->job);
-
-    if (j == NULL || j->spec != NULL) {
-        return; /* a loaded job lists already */
+    XF_LIST_FOREACH (node, &c->jobs) {
+        struct xf_cjob *j = XF_CONTAINER_OF(node, struct xf_cjob, link);
+        if (j->spec != NULL || j->is_loading || j->is_unusable) {
+            continue;
+        }
+        if (c->n_loading == READS_MAX) {
+            return;
+        }
+        struct xf_store_op *op = xf_store_op_new(XF_OP_READ_JOB, on_loaded, c);
+        op->in.read_job = (struct xf_in_read_job){.job = (int64_t)j->id, .with_spec = true};
+        if (!xf_core_submit(c, op)) {
+            return;
+        }
+        j->is_loading = true;
+        c->n_loading++;
     }
-    xf_jobtab_add_shard(j, row);
 }
 
 static void keep_setting(struct xf_coordinator *c, const struct xf_setting_row *row)
@@ -120,6 +132,20 @@ static void keep_lease(struct xf_coordinator *c, const struct xf_leased_row *row
     xf_leases_add(&c->leases, &lease, xf_loop_mono_ms(c->loop));
 }
 
+/* Once a job: what is known already is being listed, or will be when the job is loaded. */
+static void keep_shards(struct xf_coordinator *c, const struct xf_out_read_recover *out)
+{
+    for (size_t i = 0; i < out->n_shards; i++) {
+        struct xf_cjob *j = xf_jobtab_get(c, out->shards[i].job);
+        if (j != NULL && !j->has_shards) {
+            xf_jobtab_add_shard(j, &out->shards[i]);
+        }
+    }
+    for (size_t i = 0; i < out->n_jobs; i++) {
+        xf_jobtab_get(c, out->jobs[i].id)->has_shards = true;
+    }
+}
+
 static void on_recovered(struct xf_store_op *op)
 {
     struct xf_coordinator *c = op->arg;
@@ -132,36 +158,25 @@ static void on_recovered(struct xf_store_op *op)
         }
         return;
     }
-    bool *is_new = xf_xcalloc(out->n_jobs + 1, sizeof(*is_new));
     for (size_t i = 0; i < out->n_jobs; i++) {
-        is_new[i] = xf_jobtab_get(c, out->jobs[i].id) == NULL;
-        if (is_new[i]) {
+        if (xf_jobtab_get(c, out->jobs[i].id) == NULL) {
             (void)xf_jobtab_add(c, &out->jobs[i]); /* in the table now */
         }
     }
-    for (size_t i = 0; i < out->n_shards; i++) {
-        keep_shard(c, &out->shards[i]);
-    }
+    keep_shards(c, out);
     for (size_t i = 0; i < out->n_settings; i++) {
         keep_setting(c, &out->settings[i]);
     }
     for (size_t i = 0; i < out->n_leased && !c->is_recovered; i++) {
         keep_lease(c, &out->leased[i]);
     }
-    for (size_t i = 0; i < out->n_jobs; i++) {
-        struct xf_cjob *j = is_new[i] ? xf_jobtab_get(c, out->jobs[i].id) : NULL;
-        if (j != NULL) {
-            load(c, j);
-        }
-    }
-    xf_xfree(is_new);
     c->is_recovered = true;
+    load_some(c);
 }
 
 void xf_jobs_sync(struct xf_coordinator *c)
 {
-    /* When the queue is full the next submit or retry does it; at the start it is empty. */
-    (void)xf_core_submit(c, xf_store_op_new(XF_OP_READ_RECOVER, on_recovered, c));
+    c->is_sync_due = !xf_core_submit(c, xf_store_op_new(XF_OP_READ_RECOVER, on_recovered, c));
 }
 
 void xf_jobs_changed(struct xf_coordinator *c, struct xf_cjob *j)
@@ -455,6 +470,7 @@ static void on_read(struct xf_store_op *op)
     struct xf_coordinator *c = op->arg;
     struct xf_cjob *j = xf_jobtab_get(c, op->in.read_job.job);
 
+    c->n_reading--;
     if (j == NULL) {
         return;
     }
@@ -475,16 +491,33 @@ static void on_read(struct xf_store_op *op)
     }
 }
 
+static bool read_row(struct xf_coordinator *c, struct xf_cjob *j)
+{
+    struct xf_store_op *op = xf_store_op_new(XF_OP_READ_JOB, on_read, c);
+
+    op->in.read_job = (struct xf_in_read_job){.job = (int64_t)j->id};
+    j->is_reading = xf_core_submit(c, op);
+    c->n_reading += j->is_reading ? 1 : 0;
+    return j->is_reading;
+}
+
 void xf_jobs_tick(struct xf_coordinator *c)
 {
+    if (c->is_sync_due) {
+        xf_jobs_sync(c);
+    }
+    load_some(c);
     XF_LIST_FOREACH (node, &c->jobs) {
         struct xf_cjob *j = XF_CONTAINER_OF(node, struct xf_cjob, link);
         if (j->spec == NULL || j->is_reading || j->is_acting) {
             continue;
         }
-        struct xf_store_op *op = xf_store_op_new(XF_OP_READ_JOB, on_read, c);
-        op->in.read_job = (struct xf_in_read_job){.job = (int64_t)j->id};
-        j->is_reading = xf_core_submit(c, op);
+        if (c->n_reading == READS_MAX || !read_row(c, j)) {
+            /* The ring begins here at the next tick, so that all have their turn. */
+            xf_list_remove(&c->jobs);
+            xf_list_insert(node, &c->jobs);
+            return;
+        }
     }
 }
 

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
 from cases_job import ctl  # noqa: E402
@@ -256,6 +257,24 @@ def c093_a_slow_reader_of_a_report_stops_nobody():
         rows = (head + p.stdout.read()).count(b"\n")
         check(p.wait(30) == 0, f"report ended with {p.returncode}")
         check(rows in (n, n + 1), f"{rows} rows of {n}")
+
+
+def test_jobs_by_the_hundreds_survive_a_restart_and_all_end():
+    with Bench("hundreds", agents=0) as b:
+        n = 300
+        b.one.put("src", "one/k", body="x")
+        paths = [b.toml(b.one, b.one, "s3://src/one/", f"s3://dst/{i}/", f'[job]\nname = "n{i}"\n') for i in range(n)]
+        with ThreadPoolExecutor(4) as pool:
+            codes = list(pool.map(lambda path: b.ctl("submit", path)[0], paths))
+        check(codes == [0] * n, f"submits ended with {sorted(set(codes))}")
+        b.coord.kill()
+        b.coord.start()
+        b.agents = [b.agent("a0")]
+        db = sqlite3.connect(f"file:{b.dir}/data/xfer.db?mode=ro", uri=True)
+        done = "SELECT count(*) FROM job WHERE state = 4"
+        wait_for(f"{n} jobs to end", lambda: db.execute(done).fetchone()[0] == n, 90, every=0.5)
+        db.close()
+        check(len(b.one.keys("dst")) == n, f"{len(b.one.keys('dst'))} objects are there")
 
 
 if __name__ == "__main__":
