@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct xf_loop;
+struct xf_names;
 struct xf_http;
 struct xf_http_req; /* a started call */
 
@@ -111,6 +112,7 @@ struct xf_http_opts {
     unsigned max_conns_host;  /* [0: no limit of its own] */
     struct xf_str ca_file;    /* [AWS_CA_BUNDLE] PEM; the system's folder of CAs stays trusted */
     struct xf_str user_agent; /* ["xfer"] */
+    struct xf_names *names;   /* [the process's] borrowed */
     bool no_proxy;            /* ignore *_proxy of the environment */
 };
 

@@ -43,6 +43,18 @@ bool xf_http_head_get(const struct xf_http_head *head, const char *name, struct 
 
 /* ---- ends ---- */
 
+static void take_out(struct xf_http_req *req)
+{
+    struct xf_curl *c = req->owner;
+
+    if (req->in_multi) {
+        c->in_curl = true; /* closing a connection calls the socket callback */
+        XF_ASSERT(curl_multi_remove_handle(c->multi, req->easy) == CURLM_OK);
+        c->in_curl = false;
+        req->in_multi = false;
+    }
+}
+
 /* Out of libcurl and of the lists, tell the owner, keep the handle. */
 static void finish(struct xf_http_req *req, CURLcode code)
 {
@@ -53,12 +65,7 @@ static void finish(struct xf_http_req *req, CURLcode code)
     xf_list_remove(&req->kick_node);
     c->n_active--;
     xf_curl_req_outcome(req, code, &done);
-    if (req->in_multi) {
-        c->in_curl = true; /* closing a connection calls the socket callback */
-        XF_ASSERT(curl_multi_remove_handle(c->multi, req->easy) == CURLM_OK);
-        c->in_curl = false;
-        req->in_multi = false;
-    }
+    take_out(req);
     req->call.on_done(req->call.arg, &done);
     if (c->n_idle < IDLE_MAX) {
         xf_list_push_front(&c->idle, &req->node);
@@ -66,6 +73,33 @@ static void finish(struct xf_http_req *req, CURLcode code)
     } else {
         xf_curl_req_free(req);
     }
+}
+
+static void kick(struct xf_http_req *req)
+{
+    struct xf_curl *c = req->owner;
+
+    if (!xf_list_is_linked(&req->kick_node)) {
+        xf_list_push_back(&c->kicked, &req->kick_node);
+    }
+    if (!xf_timer_is_started(&c->kick)) {
+        xf_timer_in(c->loop, &c->kick, 0);
+    }
+}
+
+static void add(struct xf_http_req *req)
+{
+    struct xf_curl *c = req->owner;
+    CURLMcode rc = curl_multi_add_handle(c->multi, req->easy);
+
+    req->want_start = false;
+    if (rc != CURLM_OK) {
+        (void)XF_FAIL_SUB(
+            &req->err, XF_E_IO, (int)rc, "cannot start the request: %s", curl_multi_strerror(rc));
+        kick(req);
+        return;
+    }
+    req->in_multi = true;
 }
 
 static void reap(struct xf_curl *c)
@@ -79,7 +113,12 @@ static void reap(struct xf_curl *c)
 
         if (msg->msg == CURLMSG_DONE) {
             XF_ASSERT(curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &req) == CURLE_OK);
-            finish(req, code);
+            if (xf_curl_req_goes_elsewhere(req, code)) {
+                take_out(req);
+                add(req);
+            } else {
+                finish(req, code);
+            }
         }
     }
 }
@@ -159,33 +198,6 @@ static void on_timer(struct xf_timer *t)
 }
 
 /* ---- deferred work ---- */
-
-static void kick(struct xf_http_req *req)
-{
-    struct xf_curl *c = req->owner;
-
-    if (!xf_list_is_linked(&req->kick_node)) {
-        xf_list_push_back(&c->kicked, &req->kick_node);
-    }
-    if (!xf_timer_is_started(&c->kick)) {
-        xf_timer_in(c->loop, &c->kick, 0);
-    }
-}
-
-static void add(struct xf_http_req *req)
-{
-    struct xf_curl *c = req->owner;
-    CURLMcode rc = curl_multi_add_handle(c->multi, req->easy);
-
-    req->want_start = false;
-    if (rc != CURLM_OK) {
-        (void)XF_FAIL_SUB(
-            &req->err, XF_E_IO, (int)rc, "cannot start the request: %s", curl_multi_strerror(rc));
-        kick(req);
-        return;
-    }
-    req->in_multi = true;
-}
 
 static void resume_now(struct xf_http_req *req)
 {
@@ -314,6 +326,7 @@ static void back_free(void *self)
     xf_xfree(c->ca_file);
     xf_xfree(c->user_agent);
     xf_xfree(c->noproxy);
+    xf_names_put(c->own_names);
     xf_xfree(c);
 }
 
@@ -412,6 +425,8 @@ enum xf_code xf_http_curl_new(struct xf_loop *loop,
     xf_list_init(&c->idle_watches);
     fill_opts(c, o, ca_file);
     fill_noproxy(c);
+    c->own_names = o->names == NULL ? xf_names_get() : NULL;
+    c->names = o->names != NULL ? o->names : c->own_names;
     c->multi = curl_multi_init();
     XF_ASSERT(c->multi != NULL);
     set_multi(c);

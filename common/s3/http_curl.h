@@ -8,6 +8,8 @@
 #include "common/base/list.h"
 #include "common/rt/loop.h"
 #include "common/s3/http.h"
+#include "common/s3/names.h"
+#include "common/s3/uri.h"
 
 #include <curl/curl.h>
 
@@ -27,6 +29,10 @@ struct xf_curl {
     bool in_curl; /* inside a libcurl call that may call back */
     struct xf_http_opts opts;
     int64_t sweep_ms;
+    struct xf_names *names;
+    struct xf_names *own_names; /* the process's, to be put back; NULL: the owner's are used */
+    char wanted[XF_URI_HOST_MAX + 1]; /* the name that was told to be in use last */
+    int64_t want_again_ms;
     char *ca_file;
     char *user_agent;
     char *noproxy;
@@ -47,8 +53,10 @@ struct xf_http_req {
     bool want_start;
     bool want_resume;
     bool cancelled;
-    bool stopped; /* a callback of the owner said so */
-    int os_errno; /* why no socket could be made; 0 */
+    bool stopped;               /* a callback of the owner said so */
+    int os_errno;               /* why no socket could be made; 0 */
+    struct xf_names_addr tried; /* where its first connection went; len 0: it made none */
+    unsigned n_elsewhere;       /* further addresses that were tried */
 
     struct xf_buf head;
     struct xf_http_header *headers; /* while the head comes only value.len: where a line starts */
@@ -76,6 +84,10 @@ void xf_curl_req_free(struct xf_http_req *req);
 
 /* Make it ready for a call. False when libcurl refused an option; req->err says so. */
 bool xf_curl_req_setup(struct xf_http_req *req, const struct xf_http_call *call);
+
+/* libcurl has ended with an address that does not answer, and the name has another one: the
+ * request, of which nothing was sent, is to be added again. */
+bool xf_curl_req_goes_elsewhere(struct xf_http_req *req, CURLcode code);
 
 /* What became of it, once libcurl has ended. */
 void xf_curl_req_outcome(struct xf_http_req *req, CURLcode code, struct xf_http_done *done);

@@ -16,6 +16,10 @@
  * answer may take long: a stall is told better by its own name. */
 enum { UNHEARD_MORE_MS = 2000 };
 
+enum { ELSEWHERE_MAX = 4 }; /* further addresses that a request tries, one after the other */
+
+enum { WANT_AGAIN_MS = 1000 }; /* between two looks at how old a name's addresses are */
+
 /* ---- head ---- */
 
 /* A line of the head has come; keep it with a NUL in place of the line end. */
@@ -221,11 +225,70 @@ static int on_seek(void *arg, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
-/* Our own, to learn why there is none: without descriptors it is this host that is unwell, not the
- * endpoint. */
+/* The name in a URL; empty for an address. */
+static struct xf_str name_of(const char *url)
+{
+    const char *from = strstr(url, "://");
+    size_t len;
+    bool is_name = false;
+
+    if (from == NULL || from[3] == '[') {
+        return XF_STR_EMPTY;
+    }
+    from += 3;
+    len = strcspn(from, ":/?");
+    for (size_t i = 0; i < len; i++) {
+        is_name = is_name || (from[i] != '.' && (from[i] < '0' || from[i] > '9'));
+    }
+    return is_name && len <= XF_URI_HOST_MAX ? xf_str_n(from, len) : XF_STR_EMPTY;
+}
+
+/* So that it is looked up when connections are opened. */
+static void want_name(struct xf_curl *c, const char *url)
+{
+    struct xf_str name = name_of(url);
+    int64_t now_ms = xf_loop_mono_ms(c->loop);
+
+    if (name.len == 0 || (xf_str_eq_c(name, c->wanted) && now_ms < c->want_again_ms)) {
+        return;
+    }
+    memcpy(c->wanted, name.ptr, name.len);
+    c->wanted[name.len] = '\0';
+    c->want_again_ms = now_ms + WANT_AGAIN_MS;
+    xf_names_want(c->names, name);
+}
+
+/* Which address this connection goes to. One that libcurl opens because the request's first did not
+ * come about tells of that; of further ones it tells nothing: libcurl 7.88 gives them up at once
+ * when the first ran out of time. */
+static void choose_address(struct xf_http_req *req, struct curl_sockaddr *address)
+{
+    struct xf_names *names = req->owner->names;
+    struct xf_names_addr at = {.len = address->addrlen};
+    const char *url = NULL;
+
+    if ((address->family != AF_INET && address->family != AF_INET6) || at.len > sizeof(at.u) ||
+        curl_easy_getinfo(req->easy, CURLINFO_EFFECTIVE_URL, &url) != CURLE_OK || url == NULL) {
+        return;
+    }
+    memcpy(&at.u, &address->addr, at.len);
+    if (req->tried.len > 0 && req->tried.u.any.sa_family == at.u.any.sa_family) {
+        (void)xf_names_bad(names, &req->tried); /* libcurl goes on anyway */
+    }
+    xf_names_turn(names, name_of(url), &at);
+    memcpy(&address->addr, &at.u, at.len); /* libcurl's has room for any family */
+    if (req->tried.len == 0) {
+        req->tried = at;
+    }
+}
+
+/* Our own, to choose the address, and to learn why there is none: without descriptors it is this
+ * host that is unwell, not the endpoint. */
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct xf_http_req *req = arg;
+
+    choose_address(req, address);
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
     unsigned unheard_ms = (unsigned)(req->owner->opts.stall_window_ms + UNHEARD_MORE_MS);
 
@@ -432,6 +495,9 @@ bool xf_curl_req_setup(struct xf_http_req *req, const struct xf_http_call *call)
     req->cancelled = false;
     req->stopped = false;
     req->os_errno = 0;
+    req->tried.len = 0;
+    req->n_elsewhere = 0;
+    want_name(req->owner, call->url);
     xf_buf_reset(&req->head);
     req->n_lines = 0;
     req->parsed = (struct xf_http_head){.content_length = XF_HTTP_SIZE_UNKNOWN};
@@ -590,6 +656,29 @@ static void set_peer(CURL *easy, struct xf_http_done *done)
     }
 }
 
+static void open_window(struct xf_http_req *req, int64_t now_ms)
+{
+    req->window_at_ms = now_ms;
+    req->window_bytes = req->bytes_in + req->bytes_out;
+}
+
+bool xf_curl_req_goes_elsewhere(struct xf_http_req *req, CURLcode code)
+{
+    long sent = 0;
+
+    if (code == CURLE_OK || req->err.code != XF_OK || req->cancelled || req->tried.len == 0 ||
+        code_of(req, code) != XF_E_UNREACHABLE ||
+        curl_easy_getinfo(req->easy, CURLINFO_REQUEST_SIZE, &sent) != CURLE_OK || sent > 0 ||
+        !xf_names_bad(req->owner->names, &req->tried) || req->n_elsewhere == ELSEWHERE_MAX) {
+        return false;
+    }
+    req->n_elsewhere++;
+    req->tried.len = 0;
+    req->text[0] = '\0';
+    open_window(req, xf_loop_mono_ms(req->owner->loop));
+    return true;
+}
+
 void xf_curl_req_outcome(struct xf_http_req *req, CURLcode code, struct xf_http_done *done)
 {
     long new_connections = 0;
@@ -620,6 +709,10 @@ void xf_curl_req_outcome(struct xf_http_req *req, CURLcode code, struct xf_http_
                       (unsigned long long)req->parsed.content_length);
     }
     set_failure(req, code, done);
+    if (req->tried.len > 0 && (done->err.code == XF_E_UNREACHABLE ||
+                               done->err.code == XF_E_TIMEOUT || done->err.code == XF_E_STALLED)) {
+        xf_names_bad(req->owner->names, &req->tried);
+    }
     set_peer(req->easy, done);
 }
 
@@ -630,12 +723,6 @@ static bool is_sent(struct xf_http_req *req)
 {
     return info_us(req->easy, CURLINFO_PRETRANSFER_TIME_T) > 0 &&
            req->bytes_out == req->call.body_size;
-}
-
-static void open_window(struct xf_http_req *req, int64_t now_ms)
-{
-    req->window_at_ms = now_ms;
-    req->window_bytes = req->bytes_in + req->bytes_out;
 }
 
 bool xf_curl_req_is_stalled(struct xf_http_req *req, int64_t now_ms)

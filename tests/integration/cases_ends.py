@@ -1,12 +1,14 @@
 #!/usr/bin/python3
-"""cases_ends.py - where requests go: regions and redirects (C064), proxies and private CAs (C067)."""
+"""cases_ends.py - where requests go: regions and redirects (C064), names and styles (C065), proxies and private CAs (C067),
+all addresses of a name (C068)."""
 
 import json
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
-from lab import MIB, Lab, cases, certificate, check, run, same, wait_for  # noqa: E402
+from lab import MIB, Lab, Zone, cases, certificate, check, run, same, wait_for  # noqa: E402
 from proxy import HttpProxy, Wire  # noqa: E402
 
 PARTS = '[copy]\npart_size = "5MiB"\nmultipart_threshold = "5MiB"\n'
@@ -137,6 +139,38 @@ def c067_a_proxy_that_refuses_is_not_asked_on_and_on():
         lab.agent("let-in", env=good)
         st = lab.wait_job(job, 60)
         check(st["state"] == "completed" and st["objects"]["copied"] == 31, json.dumps(st))
+
+
+def c068_connections_go_to_all_addresses_at_once():
+    with Lab("c068") as lab:
+        zone = Zone(lab, {"s3.test": [f"127.0.0.{n}" for n in (2, 3, 4, 5)]})
+        one = lab.s3d("s3", "--synth", "src:1000:1KiB:flat", "--bucket", "dst", "--latency", "copy=50")
+        wires = [Wire(one, at=("127.0.0.2", 0))]
+        wires += [Wire(one, at=(f"127.0.0.{n}", wires[0].port)) for n in (3, 4, 5)]
+        lab.coordinator(env=zone.env)
+        lab.agent("one", *lab.config("agent", "lanes = 1\n"), env=zone.env)
+        where = f"http://s3.test:{wires[0].port}"
+        moved(lab, job_file(lab, side("source", "s3://src/", where), side("destination", "s3://dst/", where)), 1000)
+        got = [w.accepted for w in wires]
+        check(min(got) >= 5 and max(got) * 2 <= sum(got), f"connections of the addresses: {got}")
+
+
+def c068_addresses_that_do_not_answer_are_passed_over():
+    with Lab("c068b") as lab:
+        zone = Zone(lab, {"s3.test": [f"127.0.0.{n}" for n in (2, 3, 4, 5)]})
+        one = lab.s3d("s3", "--synth", "src:300:1KiB:flat", "--bucket", "dst")
+        wire = Wire(one, at=("127.0.0.2", 0))  # nobody listens at the second
+        lost = [Wire(one, at=(f"127.0.0.{n}", wire.port)) for n in (4, 5)]
+        for w in lost:
+            w.drop()  # hosts that take no packet
+        lab.coordinator(env=zone.env)
+        lab.agent("one", *lab.config("agent", '[s3]\nconnect = "2s"\n'), env=zone.env)
+        where = f"http://s3.test:{wire.port}"
+        began = time.monotonic()
+        st = moved(lab, job_file(lab, side("source", "s3://src/", where), side("destination", "s3://dst/", where)), 300)
+        check(st["objects"]["failed"] == 0 and st["retries"] == 0, f"an address costs tries: {json.dumps(st)}")
+        check(time.monotonic() - began < 40, "the addresses that do not answer were asked on and on")
+        same(one.diff("src/", "dst/"))
 
 
 if __name__ == "__main__":

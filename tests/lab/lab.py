@@ -462,6 +462,18 @@ class Wall:
             f.write(struct.pack("q", seconds))
 
 
+class Zone:
+    """Host names for the programs that are started with `env` (zone.c): names to lists of addresses, "*.DOMAIN" among them."""
+
+    def __init__(self, lab, names):
+        self.path = os.path.join(lab.dir, "zone")
+        library = os.path.join(os.path.dirname(BIN), "test", "zone.so")
+        check(os.path.exists(library), f"not built: {library}")
+        self.env = {"LD_PRELOAD": library, "XF_ZONE": self.path}
+        with open(self.path, "w", encoding="ascii") as f:
+            f.writelines(f"{name} {' '.join(addresses)}\n" for name, addresses in names.items())
+
+
 class Bench(Lab):
     """Two servers, a coordinator and agents, for jobs one after the other, each below a prefix of its own.
 

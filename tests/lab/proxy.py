@@ -42,12 +42,13 @@ def write_message(sock, body):
 class Listener:
     """A port of its own before another one, at `url`; start() serves each connection by _serve(), on a thread of its own."""
 
-    def __init__(self, scheme, port):
+    def __init__(self, scheme, port, at=("127.0.0.1", 0)):
         self.upstream = ("127.0.0.1", port)
         self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.listener = socket.create_server(at, family=socket.AF_INET6 if ":" in at[0] else socket.AF_INET, backlog=128)
         self.port = self.listener.getsockname()[1]
-        self.url = f"{scheme}://127.0.0.1:{self.port}"
+        self.url = f"{scheme}://{'[' + at[0] + ']' if ':' in at[0] else at[0]}:{self.port}"
+        self.accepted = 0
         self.is_cut = False  # whoever comes is turned away
 
     def start(self):
@@ -59,6 +60,7 @@ class Listener:
                 client, _ = self.listener.accept()
             except OSError:
                 return
+            self.accepted += 1
             if self.is_cut:
                 client.close()
                 continue
@@ -196,8 +198,8 @@ class HttpProxy(Listener):
 class Wire(Listener):
     """Another address of an S3 server. tls: (certificate, key) of its end of TLS."""
 
-    def __init__(self, server, tls=None):
-        super().__init__("https" if tls else "http", server.port)
+    def __init__(self, server, tls=None, **at):
+        super().__init__("https" if tls else "http", server.port, **at)
         self.context = None
         if tls:
             self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
