@@ -513,7 +513,10 @@ static void send_req(struct xf_s3_req *req)
     req->http = xf_http_start(o->http, &call);
 }
 
-/* The framing is told in front of the object's own encoding, and taken off again by the server. */
+/*
+ * The framing is told in front of the object's own encoding, and taken off again by AWS. Others
+ * know it from x-amz-content-sha256, and some (Ceph 16) would keep this as the object's encoding.
+ */
 static void add_chunked_encoding(struct xf_s3_req *req)
 {
     for (size_t i = 0; i < req->n_headers; i++) {
@@ -538,7 +541,9 @@ struct xf_s3_req *xf_client_launch(struct xf_s3_req *req)
     }
     req->is_chunked = xf_client_body_is_chunked(req);
     if (req->is_chunked) {
-        add_chunked_encoding(req);
+        if (o->endpoint.is_aws) {
+            add_chunked_encoding(req);
+        }
         xf_client_header(req, "x-amz-decoded-content-length", number(req, req->body.size));
     }
     if (req->body.md5 != NULL) {

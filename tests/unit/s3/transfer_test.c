@@ -282,7 +282,7 @@ static void a_stream_over_plain_http_is_signed_in_chunks(void **state)
     ASSERT_SENT(r, 0, "PUT /bkt/k?partNumber=2&uploadId=u HTTP/1.1\r\n");
     ASSERT_SENT(r, 0, "x-amz-content-sha256: STREAMING-AWS4-HMAC-SHA256-PAYLOAD\r\n");
     ASSERT_SENT(r, 0, "x-amz-decoded-content-length: 66560\r\n");
-    ASSERT_SENT(r, 0, "content-encoding: aws-chunked\r\n");
+    ASSERT_NOT_SENT(r, 0, "aws-chunked"); /* some would keep it as the object's encoding */
     ASSERT_SENT(r, 0, "Content-Length: 66824\r\n");
     body = script_body(r->script, 0);
     assert_int_equal(body.len, 66824);
