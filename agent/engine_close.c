@@ -1,8 +1,8 @@
 /*
  * engine_close.c - complete an upload and prove the result; abort one until it is gone.
  *
- *   source -> complete -> dest -> [tags -> put tags] -> [source again] -> [read source]
- *     -> [read dest] -> told
+ *   source -> complete -> dest -> [lock] -> [hold] -> [tags -> put tags] -> [source again]
+ *     -> [read source] -> [read dest] -> told
  *   abort -> parts -> (still there) abort ...
  *   find -> found -> [abort] -> find ...      without an upload id
  *
@@ -26,6 +26,8 @@ enum close_state {
     CLOSE_SRC,
     CLOSE_COMPLETE,
     CLOSE_DST,
+    CLOSE_LOCK, /* some services (Ceph 16) forget retention and hold in an upload */
+    CLOSE_HOLD,
     CLOSE_TAGS,     /* source: the destination shows none, though some were given at the open */
     CLOSE_PUT_TAGS, /* some services (Ceph 16) forget them in an upload */
     CLOSE_AGAIN,    /* source: did it change while Complete was under way? */
@@ -275,15 +277,65 @@ static uint32_t lost(const struct xf_op *op, const struct xf_s3_attrs *there)
     return flags;
 }
 
-/* The bytes are there; are the tags? Only a service that shows none is asked further. */
-static void arrived(struct xf_op *op, const struct xf_s3_result *res)
+/* What else has to be given to what is there. */
+static void go_on(struct xf_op *op)
 {
-    op->flags |= lost(op, res->attrs);
-    if (op->wants_tags && res->attrs->tag_count == 0) {
+    if (op->wants_lock) {
+        xf_op_go(op, CLOSE_LOCK);
+    } else if (op->wants_hold) {
+        xf_op_go(op, CLOSE_HOLD);
+    } else if (op->wants_tags) {
         xf_op_go(op, CLOSE_TAGS);
     } else {
         proved(op);
     }
+}
+
+/* The bytes are there; is the rest? Only a service that shows none is asked further. */
+static void arrived(struct xf_op *op, const struct xf_s3_result *res)
+{
+    const struct xf_s3_guards given = xf_op_guards(op);
+    const struct xf_s3_attrs *there = res->attrs;
+    struct xf_err err;
+
+    if (xf_op_is_plain(op, res->is_encrypted)) {
+        xf_op_say_plain(&err);
+        xf_upload_fail(op, &err, NULL, false);
+        return;
+    }
+    op->flags |= lost(op, there);
+    op->wants_lock = given.lock_mode.len > 0 && there->lock_mode.len == 0;
+    op->wants_hold = xf_str_eq_c(given.legal_hold, "ON") && !xf_str_eq_c(there->legal_hold, "ON");
+    op->wants_tags = op->wants_tags && there->tag_count == 0;
+    go_on(op);
+}
+
+static struct xf_s3_req *put_lock(struct xf_op *op)
+{
+    const struct xf_s3_guards given = xf_op_guards(op);
+    struct xf_s3_lock_opts o = {.bucket = xf_op_bucket(op, XF_DST), .key = xf_op_dst_key(op)};
+
+    if (op->state == CLOSE_HOLD) {
+        o.legal_hold = given.legal_hold;
+    } else {
+        o.mode = given.lock_mode;
+        o.until = given.lock_until;
+    }
+    return xf_s3_put_lock(xf_op_s3(op, XF_DST), &o, xf_op_reply, op);
+}
+
+static void lock_put(struct xf_op *op, const struct xf_s3_result *res)
+{
+    if (res->err.code != XF_OK) {
+        xf_upload_fail_res(op, res);
+        return;
+    }
+    if (op->state == CLOSE_HOLD) {
+        op->wants_hold = false;
+    } else {
+        op->wants_lock = false;
+    }
+    go_on(op);
 }
 
 static void tags_read(struct xf_op *op, const struct xf_s3_result *res)
@@ -462,7 +514,9 @@ static void dest_done(struct xf_op *op, const struct xf_s3_result *res)
 static const struct xf_step close_steps[CLOSE_N] = {
     [CLOSE_SRC]      = {"close_source", XF_SRC, 0, ON(COMPLETE), xf_upload_head_source, source_done},
     [CLOSE_COMPLETE] = {"complete",     XF_DST, XF_STEP_WRITE, ON(DST), complete_start, complete_done},
-    [CLOSE_DST]      = {"close_dest",   XF_DST, 0, ON(TAGS) | ON(AGAIN) | READS, xf_upload_head_dest, dest_done},
+    [CLOSE_DST]      = {"close_dest",   XF_DST, 0, ON(LOCK) | ON(HOLD) | ON(TAGS) | ON(AGAIN) | READS, xf_upload_head_dest, dest_done},
+    [CLOSE_LOCK]     = {"close_lock",   XF_DST, XF_STEP_WRITE, ON(HOLD) | ON(TAGS) | ON(AGAIN) | READS, put_lock, lock_put},
+    [CLOSE_HOLD]     = {"close_hold",   XF_DST, XF_STEP_WRITE, ON(TAGS) | ON(AGAIN) | READS, put_lock, lock_put},
     [CLOSE_TAGS]     = {"close_tags",   XF_SRC, 0, ON(PUT_TAGS) | ON(AGAIN) | READS, xf_relay_tags, tags_read},
     [CLOSE_PUT_TAGS] = {"close_put_tags", XF_DST, XF_STEP_WRITE, ON(AGAIN) | READS, put_tags, tags_put},
     [CLOSE_AGAIN]    = {"close_again",  XF_SRC, 0, READS, xf_upload_head_source, again_done},

@@ -85,7 +85,9 @@ static void copy_worked(struct xf_op *op, const struct xf_s3_result *res)
     if (op->no_tags) {
         xf_op_drop_tags(op);
     }
-    if (compare(op) == XF_VERIFY_SAME) {
+    if (xf_op_is_plain(op, res->is_encrypted)) {
+        xf_op_go(op, XF_SMALL_COPY_DST); /* perhaps it says so there */
+    } else if (compare(op) == XF_VERIFY_SAME) {
         xf_small_proved(op, XF_LEVEL_ETAG);
     } else if (xf_op_spec(op)->verify == XF_JOB_VERIFY_NONE) {
         xf_small_copied(op, XF_LEVEL_NONE);
@@ -152,6 +154,22 @@ static void judge_unknown(struct xf_op *op, const struct xf_s3_result *res)
     }
 }
 
+/* Ceph takes the header, and copies without encrypting; of what goes through us it does more. */
+static void copied_plain(struct xf_op *op)
+{
+    struct xf_err err;
+
+    xf_op_say_plain(&err);
+    if (xf_op_may_relay(op)) {
+        xf_engine_note(op->run,
+                       XF_FACT_NO_COPY,
+                       "copies_not_encrypted",
+                       "the service does not encrypt what it copies by itself: every byte goes "
+                       "through the agents from now on");
+    }
+    go_by_relay(op, &err);
+}
+
 void xf_copy_dst_done(struct xf_op *op, const struct xf_s3_result *res)
 {
     struct xf_err err;
@@ -167,6 +185,10 @@ void xf_copy_dst_done(struct xf_op *op, const struct xf_s3_result *res)
     }
     if (res->err.code != XF_OK) {
         xf_small_fail(op, res);
+        return;
+    }
+    if (xf_op_is_plain(op, res->is_encrypted)) {
+        copied_plain(op);
         return;
     }
     op->dst_size = res->size;

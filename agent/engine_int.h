@@ -88,6 +88,12 @@ struct xf_s3_guards xf_op_guards(const struct xf_op *op);
 bool xf_op_needs_attrs(const struct xf_op *op);
 /** Was this write refused for a storage class that the job only keeps? Then it goes without. */
 bool xf_op_may_drop_class(struct xf_op *op, const struct xf_s3_result *res);
+/** The job asks for encryption, and a new object has none? */
+bool xf_op_is_plain(const struct xf_op *op, bool is_encrypted);
+/** What is said of that. */
+void xf_op_say_plain(struct xf_err *err);
+/** It was taken without: tell, if so. */
+void xf_op_note_class(struct xf_op *op);
 /** Is every ETag that the job writes no MD5, as far as the job says? */
 bool xf_op_writes_opaque(const struct xf_op *op);
 

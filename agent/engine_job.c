@@ -157,21 +157,41 @@ struct xf_s3_guards xf_op_guards(const struct xf_op *op)
 
 bool xf_op_may_drop_class(struct xf_op *op, const struct xf_s3_result *res)
 {
-    bool is_refused = xf_str_eq_c(res->s3_code, "InvalidStorageClass");
+    bool is_refused = res->err.code == XF_E_BAD_REQUEST &&
+                      (xf_str_eq_c(res->s3_code, "InvalidStorageClass") ||
+                       xf_str_eq_c(res->s3_code, "InvalidArgument")); /* Ceph's word for it */
     bool is_kept = xf_str_eq(xf_op_class(op), op->obj->storage_class);
 
-    if (!is_refused || !is_kept || op->no_class) {
+    if (!is_refused || !is_kept || op->no_class || xf_op_class(op).len == 0) {
         return false;
     }
     op->no_class = true;
     op->flags |= XF_RESULT_CLASS_DROPPED;
     xf_sums_forgive(op);
-    xf_engine_note(op->run,
-                   XF_FACT_CLASS_UNKNOWN,
-                   "storage_class_unknown",
-                   "the destination does not know the storage class of some objects: they get its "
-                   "default");
     return true;
+}
+
+bool xf_op_is_plain(const struct xf_op *op, bool is_encrypted)
+{
+    return xf_op_spec(op)->destination.sse != XF_JOB_SSE_BUCKET && !is_encrypted;
+}
+
+void xf_op_say_plain(struct xf_err *err)
+{
+    (void)XF_FAIL(err,
+                  XF_E_UNSUPPORTED,
+                  "the destination stored it without the encryption that the job asks for (sse)");
+}
+
+void xf_op_note_class(struct xf_op *op)
+{
+    if (op->no_class) {
+        xf_engine_note(op->run,
+                       XF_FACT_CLASS_UNKNOWN,
+                       "storage_class_unknown",
+                       "the destination does not know the storage class of some objects: they get "
+                       "its default");
+    }
 }
 
 static bool has_customer_key(const struct xf_job_spec *spec)

@@ -64,6 +64,7 @@ void xf_small_copied(struct xf_op *op, enum xf_level level)
     if (is_resent && xf_op_attrs(op) != NULL && op->attrs->missing_meta > 0) {
         op->flags |= XF_RESULT_META_DROPPED; /* names that the source's service cannot tell */
     }
+    xf_op_note_class(op);
     if (op->mode == XF_MODE_SERVER) {
         (void)xf_work_job_learn(op->run->ej->job, XF_FACT_COPY_WORKED); /* known is fine */
     }

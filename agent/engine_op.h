@@ -118,6 +118,8 @@ struct xf_op {
     bool was_denied; /* a server-side copy of it was */
     bool has_tags;   /* were read */
     bool wants_tags; /* a close: the source has some to carry */
+    bool wants_lock; /* likewise a retention, and the destination none */
+    bool wants_hold;
 
     /* parts */
     uint32_t part_no;

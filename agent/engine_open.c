@@ -284,6 +284,7 @@ static void opened(struct xf_op *op, const struct xf_s3_result *res)
         .flags = op->flags,
         .sum = xf_sums_created(op, res),
     };
+    xf_op_note_class(op);
     run->n_open = 0;
     run->e->ev.opened(run->e->ev.arg, run->w, &o);
     xf_op_end(op);

@@ -203,6 +203,8 @@ void xf_op_drop_tags(struct xf_op *op)
 {
     op->no_tags = true;
     op->flags |= XF_RESULT_TAGS_DROPPED;
+    op->no_class = false; /* it was not the class, or not alone */
+    op->flags &= ~(uint32_t)XF_RESULT_CLASS_DROPPED;
     xf_buf_reset(&op->tags);
     xf_sums_forgive(op);
     xf_engine_note(op->run,
@@ -349,7 +351,9 @@ void xf_relay_put_done(struct xf_op *op, const struct xf_s3_result *res)
         xf_op_keep_etag(op->dst_etag, res->etag);
         op->dst_is_opaque = res->etag_is_opaque;
         enum xf_level level = put_level(op, res);
-        if (level != XF_LEVEL_NONE) {
+        if (level != XF_LEVEL_NONE && xf_op_is_plain(op, res->is_encrypted)) {
+            xf_op_go(op, XF_SMALL_PUT_DST); /* perhaps it says so there */
+        } else if (level != XF_LEVEL_NONE) {
             stored(op, level);
         } else if (op->state == XF_SMALL_STREAM && !op->has_md5) {
             struct xf_err err;
@@ -395,6 +399,11 @@ void xf_relay_put_dst_done(struct xf_op *op, const struct xf_s3_result *res)
     struct xf_err err;
     enum xf_level level = XF_LEVEL_NONE;
 
+    if (res->err.code == XF_OK && xf_op_is_plain(op, res->is_encrypted)) {
+        xf_op_say_plain(&err);
+        xf_small_fail_err(op, &err, false);
+        return;
+    }
     if (res->err.code == XF_OK) {
         level = head_level(op, res);
     } else if (res->err.code != XF_E_NOT_FOUND) {

@@ -533,6 +533,38 @@ xf_s3_put_tags(struct xf_s3 *s3, const struct xf_s3_tags_opts *o, xf_s3_done_fn 
     return xf_client_launch(req);
 }
 
+static void xml_tag(struct xf_buf *out, const char *name, struct xf_str value)
+{
+    xf_buf_putf(out, "<%s>", name);
+    put_xml(out, value);
+    xf_buf_putf(out, "</%s>", name);
+}
+
+struct xf_s3_req *
+xf_s3_put_lock(struct xf_s3 *s3, const struct xf_s3_lock_opts *o, xf_s3_done_fn *done, void *arg)
+{
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_PUT_LOCK, "PUT", XF_S3ERR_READ, done, arg);
+    struct xf_buf *out = &req->body_text;
+    bool is_hold = o->legal_hold.len > 0;
+    const char *root = is_hold ? "LegalHold" : "Retention";
+
+    object_target(req, o->bucket, o->key);
+    xf_client_query(req, is_hold ? "legal-hold" : "retention", XF_STR_EMPTY);
+    xf_buf_putf(out, "<%s xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">", root);
+    if (is_hold) {
+        xml_tag(out, "Status", o->legal_hold);
+    } else {
+        xml_tag(out, "Mode", o->mode);
+        xml_tag(out, "RetainUntilDate", o->until);
+    }
+    xf_buf_putf(out, "</%s>", root);
+    req->body.bytes = xf_buf_view(out);
+    req->own_body = true;
+    md5_header(req);
+    xf_client_header(req, "content-type", XF_STR_LIT("application/xml"));
+    return xf_client_launch(req);
+}
+
 struct xf_s3_req *
 xf_s3_website(struct xf_s3 *s3, const struct xf_s3_object_opts *o, xf_s3_done_fn *done, void *arg)
 {

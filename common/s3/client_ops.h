@@ -178,6 +178,15 @@ struct xf_s3_tags_opts {
 };
 struct xf_s3_req *
 xf_s3_put_tags(struct xf_s3 *s3, const struct xf_s3_tags_opts *o, xf_s3_done_fn *done, void *arg);
+struct xf_s3_lock_opts {
+    struct xf_str bucket;
+    struct xf_str key;
+    struct xf_str mode; /* retention: GOVERNANCE or COMPLIANCE, with `until` */
+    struct xf_str until;
+    struct xf_str legal_hold; /* instead of the two: ON or OFF */
+};
+struct xf_s3_req *
+xf_s3_put_lock(struct xf_s3 *s3, const struct xf_s3_lock_opts *o, xf_s3_done_fn *done, void *arg);
 struct xf_s3_req *xf_s3_head_bucket(struct xf_s3 *s3,
                                     const struct xf_s3_object_opts *o,
                                     xf_s3_done_fn *done,

@@ -100,6 +100,7 @@ static void read_header(struct xf_s3_req *req, const struct xf_http_header *h)
     } else if (xf_str_eq_c(h->name, "x-amz-delete-marker")) {
         res->is_delete_marker = xf_str_eq_nocase(h->value, XF_STR_LIT("true"));
     } else if (xf_str_eq_c(h->name, "x-amz-server-side-encryption")) {
+        res->is_encrypted = h->value.len > 0;
         res->etag_is_opaque = res->etag_is_opaque || xf_str_starts(h->value, XF_STR_LIT("aws:kms"));
     } else if (xf_str_eq_c(h->name, "x-amz-server-side-encryption-customer-algorithm")) {
         res->etag_is_opaque = true;

@@ -20,7 +20,7 @@ struct xf_s3_req; /* an operation in flight; gone after its done */
     X(CREATE, "create") X(PART, "part") X(PART_COPY, "part_copy") X(COMPLETE, "complete")      \
     X(ABORT, "abort") X(LIST_PARTS, "list_parts") X(LIST_UPLOADS, "list_uploads")              \
     X(GET_TAGS, "get_tags") X(HEAD_BUCKET, "head_bucket") X(DELETE, "delete")      \
-    X(WEBSITE, "website") X(PUT_TAGS, "put_tags")
+    X(WEBSITE, "website") X(PUT_TAGS, "put_tags") X(PUT_LOCK, "put_lock")
 /* clang-format on */
 enum xf_s3_op {
 #define XF_S3_OP_ENUM(name, label) XF_S3_##name,
@@ -54,6 +54,7 @@ struct xf_s3_result {
         size; /* of the whole object (Content-Range's total for ranges); XF_HTTP_SIZE_UNKNOWN */
     int64_t modified_ms; /* 0 when none */
     bool is_delete_marker;
+    bool is_encrypted;   /* by the service, says this answer: x-amz-server-side-encryption */
     bool etag_is_opaque; /* SSE-KMS or SSE-C by this answer's headers: the etag is no MD5 */
     const struct xf_s3_attrs *attrs; /* head and get; NULL otherwise */
     const struct xf_xml_doc

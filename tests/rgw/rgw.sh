@@ -87,6 +87,10 @@ rgw_dynamic_resharding = false
 # Two cores: the default of 512 threads costs a third of the rate.
 rgw_thread_pool_size = 8
 rgw_enable_usage_log = false
+# Keys of the requests' own and of ours, over loopback in clear.
+rgw_crypt_require_ssl = false
+rgw_crypt_s3_kms_backend = testing
+rgw_crypt_s3_kms_encryption_keys = of-the-destination=$(printf '%032d' 7 | base64)
 rgw_enable_ops_log = false
 TEXT
 }
@@ -95,9 +99,9 @@ admin() {
     radosgw-admin -c "$conf" -n client.admin "$@" 2>>"$dir/rgw.log"
 }
 
-# A realm with one zone whose system pools are folded into few, and one user.
+# A realm with one zone whose system pools are folded into few, some storage classes (one more may be named), and one user.
 make_region() {
-    local region=$1
+    local region=$1 class
     local zone=(--rgw-realm="$region" --rgw-zonegroup="$region" --rgw-zone="$region")
     quiet admin realm create --rgw-realm="$region" --default || die "realm $region"
     quiet admin zonegroup create --rgw-realm="$region" --rgw-zonegroup="$region" --api-name="$region" \
@@ -108,6 +112,12 @@ make_region() {
             -e "s#sys:\(log\|meta\):#sys:\1.#" -e "s#\"$region\.rgw\.buckets\.#\"$region.#" \
             -e "s#\"$region.non-ec\"#\"$region.data:extra\"#" >"$dir/zone.$region.json"
     quiet admin zone set "${zone[@]}" --infile "$dir/zone.$region.json" || die "zone set $region"
+    for class in STANDARD_IA ONEZONE_IA REDUCED_REDUNDANCY ${2:-}; do
+        quiet admin zonegroup placement add --rgw-realm="$region" --rgw-zonegroup="$region" \
+            --placement-id=default-placement --storage-class="$class" || die "class $class"
+        quiet admin zone placement add "${zone[@]}" --placement-id=default-placement --storage-class="$class" \
+            --data-pool="$region.data" || die "class $class in the zone"
+    done
     quiet admin period update "${zone[@]}" --commit || die "period $region"
     quiet admin user create "${zone[@]}" --uid=xfer --display-name=xfer --access-key="$id" \
         --secret-key="$secret" || die "user in $region"
@@ -116,7 +126,7 @@ make_region() {
 start() {
     [ $# = 2 ] || die "start needs two ports"
     # Like the gateways' ports below the kernel's own range: an outgoing connection would take it meanwhile.
-    local program mon=$(($1 < 26000 ? $1 + 6000 : $1 - 6000)) regions=(us-east-1 eu-west-1) i=0 port
+    local program mon=$(($1 < 26000 ? $1 + 6000 : $1 - 6000)) regions=(us-east-1 eu-west-1) classes=(GLACIER_IR '') i=0 port
     for program in ceph-mon ceph-osd radosgw radosgw-admin ceph monmaptool; do
         command -v "$program" >/dev/null || die "$program is not installed (./dev setup test)"
     done
@@ -132,7 +142,7 @@ start() {
     quiet ceph-osd -c "$conf" -i 0 --mkfs --osd-uuid "$osd" || die "osd mkfs"
     quiet ceph-osd -c "$conf" -i 0 || die osd
     for port in "$@"; do
-        make_region "${regions[i]}"
+        make_region "${regions[i]}" "${classes[i]}"
         quiet timeout 120 radosgw -c "$conf" -n "client.rgw.$i" --rgw-realm="${regions[i]}" \
             --rgw-zonegroup="${regions[i]}" --rgw-zone="${regions[i]}" \
             --rgw-frontends="beast tcp_nodelay=1 endpoint=127.0.0.1:$port" || die "gateway on $port"

@@ -166,6 +166,35 @@ static void c011_a_customers_key_goes_with_every_request_for_the_object(void **s
     rig_close(&own);
 }
 
+static void a_lock_is_put_in_s3s_own_words(void **state)
+{
+    struct rig *r = *state;
+    struct xf_s3_lock_opts o = {
+        KEY("k"), .mode = XF_STR_LIT("GOVERNANCE"), .until = XF_STR_LIT("2040-01-01T00:00:00Z")};
+    struct xf_s3_lock_opts hold = {KEY("k"), .legal_hold = XF_STR_LIT("ON")};
+    XF_AUTO_BUF text = {0};
+
+    say(r, &text, "");
+    assert_non_null(xf_s3_put_lock(r->s3, &o, rig_done, r));
+    rig_wait(r);
+    assert_int_equal(r->code, XF_OK);
+    ASSERT_SENT(r, 0, "PUT /bkt/k?retention= HTTP/1.1\r\n");
+    ASSERT_SENT(r, 0, "content-md5: ");
+    assert_true(
+        xf_str_eq_c(script_body(r->script, 0),
+                    "<Retention xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Mode>"
+                    "GOVERNANCE</Mode><RetainUntilDate>2040-01-01T00:00:00Z</RetainUntilDate>"
+                    "</Retention>"));
+    say(r, &text, "");
+    assert_non_null(xf_s3_put_lock(r->s3, &hold, rig_done, r));
+    rig_wait(r);
+    ASSERT_SENT(r, 1, "PUT /bkt/k?legal-hold= HTTP/1.1\r\n");
+    assert_true(
+        xf_str_eq_c(script_body(r->script, 1),
+                    "<LegalHold xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Status>ON"
+                    "</Status></LegalHold>"));
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
@@ -174,6 +203,7 @@ int main(void)
         T(c005_guards_go_with_what_makes_an_object),
         T(c014_nothing_is_sent_that_was_not_asked_for),
         T(a_copy_agrees_to_pay_for_its_source),
+        T(a_lock_is_put_in_s3s_own_words),
         T(c011_a_customers_key_goes_with_every_request_for_the_object),
     };
 
