@@ -10,6 +10,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 struct xf_series {
     struct xf_series *next;
@@ -198,6 +200,18 @@ static void put_labels(struct xf_buf *out,
     }
 }
 
+/* The shortest text that reads back as the same number; 17 digits always do. */
+static void put_number(struct xf_buf *out, double v)
+{
+    char text[32];
+    int digits = 15;
+
+    do {
+        (void)snprintf(text, sizeof(text), "%.*g", digits, v); /* it fits */
+    } while (digits++ < 17 && strtod(text, NULL) != v);
+    xf_buf_put_c(out, text);
+}
+
 static void
 put_histogram(struct xf_buf *out, const struct xf_metric_desc *d, const struct xf_series *s)
 {
@@ -218,7 +232,9 @@ put_histogram(struct xf_buf *out, const struct xf_metric_desc *d, const struct x
     put_labels(out, d, s, "+Inf");
     xf_buf_putf(out, " %llu\n%s_sum", count, d->name);
     put_labels(out, d, s, NULL);
-    xf_buf_putf(out, " %.17g\n%s_count", xf_series_value(s), d->name);
+    xf_buf_put_byte(out, ' ');
+    put_number(out, xf_series_value(s));
+    xf_buf_putf(out, "\n%s_count", d->name);
     put_labels(out, d, s, NULL);
     xf_buf_putf(out, " %llu\n", count);
 }
@@ -237,7 +253,9 @@ void xf_metrics_write(struct xf_metrics *m, struct xf_buf *out)
             } else {
                 xf_buf_put_c(out, d->name);
                 put_labels(out, d, s, NULL);
-                xf_buf_putf(out, " %.17g\n", xf_series_value(s));
+                xf_buf_put_byte(out, ' ');
+                put_number(out, xf_series_value(s));
+                xf_buf_put_byte(out, '\n');
             }
         }
     }

@@ -31,6 +31,33 @@ static void text_is_prometheus_exposition(void **state)
     assert_non_null(strstr(out.ptr, "xfer_wait_seconds_count 3\n"));
 }
 
+static void numbers_are_the_shortest_that_read_back(void **state)
+{
+    static const struct {
+        double v;
+        const char *text;
+    } rows[] = {{0, "0"},
+                {0.1, "0.1"},
+                {0.1 + 0.2, "0.30000000000000004"},
+                {2.0 / 3, "0.6666666666666666"},
+                {12345678901234, "12345678901234"},
+                {9007199254740991, "9007199254740991"},
+                {1e300, "1e+300"}};
+
+    (void)state; /* no fixture */
+    for (size_t i = 0; i < XF_ARRAY_LEN(rows); i++) {
+        XF_AUTO(xf_metrics) m = xf_metrics_new(table, 2);
+        XF_AUTO_BUF out;
+        XF_AUTO_BUF want;
+        xf_buf_init(&out, 0);
+        xf_buf_init(&want, 0);
+        xf_series_set(xf_metrics_series(m, 0, "j-1", "a", NULL), rows[i].v);
+        xf_metrics_write(m, &out);
+        xf_buf_putf(&want, "{job=\"j-1\",kind=\"a\"} %s\n", rows[i].text);
+        assert_non_null(strstr(out.ptr, want.ptr));
+    }
+}
+
 static void a_pruned_job_takes_its_series_along(void **state)
 {
     XF_AUTO(xf_metrics) m = xf_metrics_new(table, 2);
@@ -50,6 +77,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_is_prometheus_exposition),
+        cmocka_unit_test(numbers_are_the_shortest_that_read_back),
         cmocka_unit_test(a_pruned_job_takes_its_series_along),
     };
 
