@@ -264,7 +264,7 @@ on_control(struct xf_coordinator *c, const struct xf_msg_control *msg, struct xf
         xf_core_refuse(
             r,
             XF_E_INVAL,
-            "'%.*s' is no class of errors; fatal, retry, slow_down, replan and local are",
+            "'%.*s' is no class of errors; permanent, transient, throttled, changed and local are",
             XF_STR_ARG(msg->cls));
         return;
     }
@@ -461,7 +461,7 @@ void xf_operators_on_request(void *arg, enum xf_kind kind, const void *m, struct
     switch ((int)kind) {
     case XF_KIND_SUBMIT: xf_submit(c, m, r); break;
     case XF_KIND_STATUS: on_status(c, m, r); break;
-    case XF_KIND_LIST: xf_views_list(c, on_view, r); break;
+    case XF_KIND_LIST: xf_views_list(c, ((const struct xf_msg_query *)m)->after, on_view, r); break;
     case XF_KIND_SHOW: xf_views_show(c, ((const struct xf_msg_query *)m)->job, on_view, r); break;
     case XF_KIND_AGENTS: reply_json(r, xf_views_agents(c)); break;
     case XF_KIND_CONTROL: on_control(c, m, r); break;

@@ -86,18 +86,17 @@ enum xf_code xf_do_read_jobs(struct xf_work *w, struct xf_store_op *op, struct x
     struct xf_out_read_jobs *out = &op->out.read_jobs;
     uint32_t limit = page_limit(in->limit);
     XF_AUTO_STMT *st = NULL;
+#define JOBS_PAGE(which) \
+    JOB_COLUMNS " WHERE (?1 = 0 OR j.id < ?1)" which " ORDER BY j.id DESC LIMIT ?2"
+    static const char *const sql[] = {
+        [XF_JOBS_ALL] = JOBS_PAGE(""),
+        [XF_JOBS_LIVE] = JOBS_PAGE(" AND j.state IN " S_JOB_LIVE), /* index job_live */
+        [XF_JOBS_ENDED] = JOBS_PAGE(" AND j.state NOT IN " S_JOB_LIVE),
+    };
+#undef JOBS_PAGE
 
     out->rows = xf_arena_calloc(&op->out_arena, limit, sizeof(*out->rows));
-    XF_TRY(xf_sql_start(&w->sql,
-                        &st,
-                        err,
-                        JOB_COLUMNS " WHERE (?1 = 0 OR j.id < ?1)"
-                                    " AND (?2 = 0 OR j.state IN " S_JOB_LIVE ")"
-                                    " ORDER BY j.id DESC LIMIT ?3",
-                        "iii",
-                        in->after,
-                        (int64_t)in->only_live,
-                        (int64_t)limit + 1));
+    XF_TRY(xf_sql_start(&w->sql, &st, err, sql[in->which], "ii", in->after, (int64_t)limit + 1));
     for (;;) {
         bool more;
         XF_TRY(xf_sql_next(&w->sql, st, &more, err));

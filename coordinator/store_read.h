@@ -22,11 +22,13 @@ enum { XF_STORE_PAGE_DEFAULT = 200, XF_STORE_PAGE_MAX = 1000 };
     X(READ_ATTEMPTS, read_attempts) \
     X(READ_RECOVER, read_recover)
 
+enum xf_jobs_which { XF_JOBS_ALL = 0, XF_JOBS_LIVE /* queued, running, paused */, XF_JOBS_ENDED };
+
 /* By id, newest first; after: 0 or the last id seen. */
 struct xf_in_read_jobs {
     int64_t after;
     uint32_t limit;
-    bool only_live; /* queued, running, paused */
+    enum xf_jobs_which which;
 };
 struct xf_out_read_jobs {
     struct xf_job_row *rows;

@@ -9,13 +9,13 @@
 #include "coordinator/status.h"
 #include "coordinator/tuning.h"
 
-enum { JOBS_MAX = 200, ROWS_MAX = 1000 };
+enum { LIVE_MAX = XF_STORE_PAGE_MAX, ENDED_MAX = 200, LIST_PAGE = 200, ROWS_MAX = 1000 };
 
 struct view {
     struct xf_coordinator *c;
     xf_view_fn *done;
     void *arg;
-    bool with_agents;
+    bool has_all_live;
     bool with_details;
     int64_t job;
     struct xf_json *j;
@@ -106,7 +106,59 @@ static struct xf_json *warnings_json(struct xf_coordinator *c)
     return out;
 }
 
-static void on_jobs(struct xf_store_op *op)
+static void read_jobs(struct view *v, const struct xf_in_read_jobs *in, xf_store_done_fn *cb)
+{
+    struct xf_store_op *op = xf_store_op_new(XF_OP_READ_JOBS, cb, v);
+
+    op->in.read_jobs = *in;
+    view_read(v, op);
+}
+
+static void append_jobs(struct view *v, struct xf_json *jobs, const struct xf_out_read_jobs *out)
+{
+    for (size_t i = 0; i < out->n; i++) {
+        xf_json_append(jobs, job_json(v->c, &out->rows[i]));
+    }
+}
+
+static void on_ended(struct xf_store_op *op)
+{
+    struct view *v = op->arg;
+
+    if (view_failed(v, op)) {
+        return;
+    }
+    struct xf_json *jobs = XF_STEAL(v->j);
+    append_jobs(v, jobs, &op->out.read_jobs);
+    v->j = xf_status_all(jobs, xf_roster_json(v->c));
+    xf_json_set_bool(v->j, "jobs_complete", v->has_all_live && !op->out.read_jobs.more);
+    xf_json_put(v->j, "warnings", warnings_json(v->c));
+    view_ok(v);
+}
+
+static void on_live(struct xf_store_op *op)
+{
+    const struct xf_in_read_jobs ended = {.limit = ENDED_MAX, .which = XF_JOBS_ENDED};
+    struct view *v = op->arg;
+
+    if (view_failed(v, op)) {
+        return;
+    }
+    v->has_all_live = !op->out.read_jobs.more;
+    v->j = xf_json_array();
+    append_jobs(v, v->j, &op->out.read_jobs);
+    read_jobs(v, &ended, on_ended);
+}
+
+/* What matters most stands first, however many have ended since. */
+void xf_views_all(struct xf_coordinator *c, xf_view_fn *done, void *arg)
+{
+    const struct xf_in_read_jobs live = {.limit = LIVE_MAX, .which = XF_JOBS_LIVE};
+
+    read_jobs(view_new(c, done, arg), &live, on_live);
+}
+
+static void on_list(struct xf_store_op *op)
 {
     struct view *v = op->arg;
     const struct xf_out_read_jobs *out = &op->out.read_jobs;
@@ -115,37 +167,22 @@ static void on_jobs(struct xf_store_op *op)
         return;
     }
     struct xf_json *jobs = xf_json_array();
-    for (size_t i = 0; i < out->n; i++) {
-        xf_json_append(jobs, job_json(v->c, &out->rows[i]));
-    }
-    if (v->with_agents) {
-        v->j = xf_status_all(jobs, xf_roster_json(v->c));
-        xf_json_put(v->j, "warnings", warnings_json(v->c));
+    append_jobs(v, jobs, out);
+    v->j = xf_json_object();
+    xf_json_put(v->j, "jobs", jobs);
+    if (out->more) {
+        xf_json_set_i64(v->j, "next", out->rows[out->n - 1].id);
     } else {
-        v->j = xf_json_object();
-        xf_json_put(v->j, "jobs", jobs);
+        xf_json_set_null(v->j, "next");
     }
     view_ok(v);
 }
 
-static void read_jobs(struct xf_coordinator *c, bool with_agents, xf_view_fn *done, void *arg)
+void xf_views_list(struct xf_coordinator *c, int64_t after, xf_view_fn *done, void *arg)
 {
-    struct view *v = view_new(c, done, arg);
-    struct xf_store_op *op = xf_store_op_new(XF_OP_READ_JOBS, on_jobs, v);
+    const struct xf_in_read_jobs page = {.after = after, .limit = LIST_PAGE};
 
-    v->with_agents = with_agents;
-    op->in.read_jobs = (struct xf_in_read_jobs){.limit = JOBS_MAX};
-    view_read(v, op);
-}
-
-void xf_views_all(struct xf_coordinator *c, xf_view_fn *done, void *arg)
-{
-    read_jobs(c, true, done, arg);
-}
-
-void xf_views_list(struct xf_coordinator *c, xf_view_fn *done, void *arg)
-{
-    read_jobs(c, false, done, arg);
+    read_jobs(view_new(c, done, arg), &page, on_list);
 }
 
 struct xf_json *xf_views_agents(struct xf_coordinator *c)

@@ -12,10 +12,12 @@
 /** j is the receiver's; NULL with an error. Called once, perhaps before the request returns. */
 typedef void(xf_view_fn)(void *arg, struct xf_json *j, const struct xf_err *err);
 
-/** {"jobs":[...],"agents":[...]}: every live job, and the latest others. */
+/** {"jobs":[...],"agents":[...]}: the live jobs, then the latest that have ended, each newest
+ * first; "jobs_complete" is false when there are more. */
 void xf_views_all(struct xf_coordinator *c, xf_view_fn *done, void *arg);
-/** {"jobs":[...]} */
-void xf_views_list(struct xf_coordinator *c, xf_view_fn *done, void *arg);
+/** {"jobs":[...],"next":N}: a page of all jobs, newest first; after: 0, or the last page's `next`,
+ * which is null on the last page. */
+void xf_views_list(struct xf_coordinator *c, int64_t after, xf_view_fn *done, void *arg);
 /** {"agents":[...]} */
 struct xf_json *xf_views_agents(struct xf_coordinator *c);
 /** A job's status object. XF_E_NOT_FOUND. */

@@ -5,23 +5,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-int xf_cmd_list(void *ctx, const struct xf_opt_parsed *p)
+static void out_job_lines(const struct xf_json *jobs)
 {
-    struct xf_ctl *c = ctx;
-    struct xf_err err;
-    XF_AUTO(xf_json) j = NULL;
     XF_AUTO_BUF b = {0};
 
-    (void)p; /* no arguments */
-    if (xf_ctl_query(c, XF_KIND_LIST, NULL, &j, &err) != XF_OK) {
-        return xf_ctl_fail(&err);
-    }
-    if (c->o.json) {
-        xf_ctl_out_json(j);
-        return XF_EXIT_OK;
-    }
     xf_buf_init(&b, 0);
-    const struct xf_json *jobs = xf_json_get(j, "jobs");
     for (size_t i = 0; i < xf_json_len(jobs); i++) {
         const struct xf_json *job = xf_json_at(jobs, i);
         xf_tui_put_job_line(&b, job);
@@ -29,10 +17,51 @@ int xf_cmd_list(void *ctx, const struct xf_opt_parsed *p)
         xf_buf_put_escaped(&b, xf_str_c(xf_json_get_c(job, "name", "")));
         xf_buf_put_byte(&b, '\n');
     }
-    if (b.len == 0) {
-        xf_buf_put_c(&b, "no jobs\n");
-    }
     xf_ctl_out(xf_buf_view(&b));
+}
+
+/* A page of jobs after `*after`, which becomes where the next one begins; 0: there is none. */
+static enum xf_code
+read_list(struct xf_ctl *c, int64_t *after, struct xf_json **page, struct xf_err *err)
+{
+    const struct xf_msg_query q = {.after = *after};
+    struct xf_msg_json reply;
+
+    XF_TRY(xf_ctl_call(c, XF_KIND_LIST, &q, XF_CLIENT_DEADLINE_MS, &reply, err));
+    XF_TRY(xf_json_parse(reply.json, page, err));
+    *after = xf_json_get_i64(*page, "next", 0);
+    return XF_OK;
+}
+
+int xf_cmd_list(void *ctx, const struct xf_opt_parsed *p)
+{
+    struct xf_ctl *c = ctx;
+    struct xf_err err;
+    XF_AUTO(xf_json) all = xf_json_object();
+    struct xf_json *array = xf_json_array();
+    int64_t after = 0;
+    size_t n = 0;
+
+    (void)p; /* no arguments */
+    xf_json_put(all, "jobs", array);
+    do {
+        XF_AUTO(xf_json) page = NULL;
+        if (read_list(c, &after, &page, &err) != XF_OK) {
+            return xf_ctl_fail(&err);
+        }
+        const struct xf_json *jobs = xf_json_get(page, "jobs");
+        n += xf_json_len(jobs);
+        if (c->o.json) {
+            xf_json_append_all(array, jobs);
+        } else {
+            out_job_lines(jobs);
+        }
+    } while (after > 0);
+    if (c->o.json) {
+        xf_ctl_out_json(all);
+    } else if (n == 0) {
+        xf_ctl_out(XF_STR_LIT("no jobs\n"));
+    }
     return XF_EXIT_OK;
 }
 

@@ -25,6 +25,9 @@ static void put_all(struct xf_buf *b, const struct xf_json *j, const struct xf_t
     if (xf_json_len(jobs) == 0) {
         xf_buf_put_c(b, "no jobs\n");
     }
+    if (!xf_json_get_bool(j, "jobs_complete", true)) {
+        xf_buf_put_c(b, "older jobs are not shown: `xferctl list` has all\n");
+    }
     xf_buf_put_byte(b, '\n');
     xf_tui_put_agents(b, xf_json_get(j, "agents"), t);
 }

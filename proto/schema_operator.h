@@ -18,7 +18,8 @@
     F(str, json, 2, OPTIONAL, XF_JSON_MAX,   "what was checked, for people and scripts")
 
 #define XF_MSG_QUERY(F, L) \
-    F(str, job, 1, OPTIONAL, XF_JOB_ID_MAX, "public id; empty: all, where that has a meaning")
+    F(str, job,   1, OPTIONAL, XF_JOB_ID_MAX, "public id; empty: all, where that has a meaning") \
+    F(i64, after, 2, OPTIONAL, INT64_MAX,     "list: `next` of the last page; 0: the newest jobs")
 
 #define XF_MSG_JSON(F, L) \
     F(str, json, 1, REQUIRED, XF_JSON_MAX, "as `xferctl --json` prints it")

@@ -120,6 +120,11 @@ void xf_json_append(struct xf_json *array, struct xf_json *child)
     XF_ASSERT(json_array_append_new(j_of(array), j_of(child)) == 0);
 }
 
+void xf_json_append_all(struct xf_json *array, const struct xf_json *from)
+{
+    XF_ASSERT(json_array_extend(j_of(array), j_of(from)) == 0);
+}
+
 void xf_json_append_c(struct xf_json *array, const char *text)
 {
     XF_ASSERT(json_array_append_new(j_of(array), text_node(xf_str_c(text))) == 0);

@@ -32,6 +32,8 @@ void xf_json_set_time(struct xf_json *obj, const char *name, int64_t wall_ms);
 /** Takes over `child`. */
 void xf_json_put(struct xf_json *obj, const char *name, struct xf_json *child);
 void xf_json_append(struct xf_json *array, struct xf_json *child);
+/** Also appends the elements of another array, which keeps them. */
+void xf_json_append_all(struct xf_json *array, const struct xf_json *from);
 void xf_json_append_c(struct xf_json *array, const char *text);
 
 /** Reading; all borrow. A missing or mistyped member gives the default. */

@@ -75,6 +75,40 @@ static void a_job_is_found_by_the_beginning_of_its_id(void **state)
     assert_int_not_equal(k->last.out.read_jobs.rows[0].id, job); /* the newest first */
 }
 
+static void check_jobs(struct kit *k, enum xf_jobs_which which, int64_t after, const int64_t *want)
+{
+    struct xf_store_op *op = kit_op(XF_OP_READ_JOBS);
+
+    op->in.read_jobs = (struct xf_in_read_jobs){.after = after, .limit = 2, .which = which};
+    kit_must(k, op);
+    for (size_t i = 0; i < 2; i++) {
+        const struct xf_out_read_jobs *out = &k->last.out.read_jobs;
+        assert_int_equal(i < out->n ? out->rows[i].id : 0, want[i]);
+    }
+    assert_int_equal(k->last.out.read_jobs.more, want[2]);
+}
+
+static void live_and_ended_jobs_are_read_a_page_at_a_time(void **state)
+{
+    struct kit *k = *state;
+    int64_t jobs[5];
+
+    for (size_t i = 0; i < 5; i++) {
+        const char name[] = {(char)('a' + i), '\0'};
+        jobs[i] = kit_job(k, name, 1);
+        if (i != 0 && i != 3) {
+            assert_int_equal(kit_stop(k, jobs[i]), XF_OK);
+            assert_int_equal(kit_finish(k, jobs[i], XF_JOB_CANCELLED), XF_OK);
+        }
+    }
+    check_jobs(k, XF_JOBS_ALL, 0, (const int64_t[]){jobs[4], jobs[3], 1});
+    check_jobs(k, XF_JOBS_ALL, jobs[3], (const int64_t[]){jobs[2], jobs[1], 1});
+    check_jobs(k, XF_JOBS_ALL, jobs[1], (const int64_t[]){jobs[0], 0, 0});
+    check_jobs(k, XF_JOBS_LIVE, 0, (const int64_t[]){jobs[3], jobs[0], 0});
+    check_jobs(k, XF_JOBS_ENDED, 0, (const int64_t[]){jobs[4], jobs[2], 1});
+    check_jobs(k, XF_JOBS_ENDED, jobs[2], (const int64_t[]){jobs[1], 0, 0});
+}
+
 static void a_page_moves_the_cursor_with_its_rows(void **state)
 {
     struct kit *k = *state;
@@ -734,6 +768,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(the_same_submit_key_is_one_job),
         T(a_job_is_found_by_the_beginning_of_its_id),
+        T(live_and_ended_jobs_are_read_a_page_at_a_time),
         T(a_page_moves_the_cursor_with_its_rows),
         T(a_page_with_a_damaged_manifest_changes_nothing),
         T(a_lease_gives_each_task_once),
