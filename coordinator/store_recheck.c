@@ -78,31 +78,34 @@ static enum xf_code set_mark(struct xf_work *w, int64_t task, int64_t value, str
     return xf_sql_run(&w->sql, err, "UPDATE task SET recheck = ? WHERE id = ?", "ii", value, task);
 }
 
-/* The batch has ended: a recheck that waits will do, one that runs is followed by another. */
+/* The batch has ended: a recheck that nobody had yet will do; one that was begun has perhaps looked
+ * at what is late already, and is followed by another. */
 static enum xf_code mark_ended(struct xf_work *w, int64_t batch, bool *made, struct xf_err *err)
 {
     int64_t waiting;
-    int64_t running;
+    int64_t begun;
 
     XF_TRY(xf_sql_number(&w->sql,
                          &waiting,
                          err,
                          "SELECT count(*) FROM task WHERE origin = ? AND origin > 0"
-                         " AND kind = " S_KIND_RECHECK " AND state = " S_TASK_READY,
+                         " AND kind = " S_KIND_RECHECK " AND state = " S_TASK_READY
+                         " AND attempt = 0",
                          "i",
                          batch));
     XF_TRY(xf_sql_number(&w->sql,
-                         &running,
+                         &begun,
                          err,
                          "SELECT coalesce(max(id), 0) FROM task WHERE origin = ? AND origin > 0"
-                         " AND kind = " S_KIND_RECHECK " AND state = " S_TASK_LEASED,
+                         " AND kind = " S_KIND_RECHECK " AND (state = " S_TASK_LEASED
+                         " OR (state = " S_TASK_READY " AND attempt > 0))",
                          "i",
                          batch));
     if (waiting > 0) {
         return XF_OK;
     }
-    if (running > 0) {
-        return set_mark(w, running, 1, err);
+    if (begun > 0) {
+        return set_mark(w, begun, 1, err);
     }
     return make(w, batch, made, err);
 }

@@ -146,13 +146,7 @@ static enum xf_code merge_parts(struct xf_work *w,
     }
     xf_buf_reset(&w->raw2);
     xf_parts_encode(all, n, &w->raw2);
-    XF_TRY(xf_sql_run(&w->sql,
-                      err,
-                      "INSERT INTO result(task, body) VALUES(?1, ?2)"
-                      " ON CONFLICT(task) DO UPDATE SET body = ?2",
-                      "ib",
-                      t->id,
-                      xf_zip_pack(w->zip, xf_buf_view(&w->raw2))));
+    XF_TRY(xf_result_put_raw(w, t->id, xf_buf_view(&w->raw2), err));
     t->progress += (uint32_t)(n - old.n);
     t->parts_done = (uint32_t)n;
     t->deaths = 0;
@@ -247,17 +241,40 @@ late_report(struct xf_work *w, const struct xf_task *t, struct xf_store_op *op, 
     return xf_task_stale(&in->fence, err);
 }
 
+/* Its own attempt ended the task: a repeat. It was taken from it, and what was left failed or went
+ * into halves: as late as any other. */
+static enum xf_code
+is_repeat(struct xf_work *w, const struct xf_task *t, bool *repeat, struct xf_err *err)
+{
+    int64_t how = XF_HOW_DONE;
+
+    if (t->is_owner && t->state == XF_TASK_DONE) {
+        XF_TRY(xf_sql_number(&w->sql,
+                             &how,
+                             err,
+                             "SELECT how FROM attempt WHERE task = ? AND attempt = ?",
+                             "ii",
+                             t->id,
+                             (int64_t)t->attempt));
+    }
+    *repeat =
+        t->is_owner && t->state == XF_TASK_DONE && how != XF_HOW_LOST && how != XF_HOW_EXPIRED;
+    return XF_OK;
+}
+
 enum xf_code xf_do_checkpoint(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
 {
     const struct xf_in_checkpoint *in = &op->in.checkpoint;
     struct xf_job_delta add = {.throttled = (int64_t)in->throttled,
                                .retries = (int64_t)in->retries};
     struct xf_task t = {.id = 0};
+    bool repeat;
 
     XF_TRY(xf_task_fence(w, &in->fence, &t, err));
     op->out.checkpoint.job = t.job;
-    if (t.is_owner && t.state == XF_TASK_DONE) {
-        op->out.checkpoint.ended = true; /* a repeat */
+    XF_TRY(is_repeat(w, &t, &repeat, err));
+    if (repeat) {
+        op->out.checkpoint.ended = true;
         return XF_OK;
     }
     if (!t.is_owner || t.state != XF_TASK_LEASED) {

@@ -247,8 +247,8 @@ enum xf_code xf_result_load(
     return XF_OK;
 }
 
-static enum xf_code
-put_result(struct xf_work *w, int64_t task, struct xf_str raw, struct xf_err *err)
+enum xf_code
+xf_result_put_raw(struct xf_work *w, int64_t task, struct xf_str raw, struct xf_err *err)
 {
     return xf_sql_run(&w->sql,
                       err,
@@ -267,7 +267,7 @@ xf_result_put(struct xf_work *w, int64_t task, const struct xf_result_set *set, 
     if (w->raw2.full) {
         return XF_FAIL(err, XF_E_LIMIT, "the result of task %lld is too long", (long long)task);
     }
-    return put_result(w, task, xf_buf_view(&w->raw2), err);
+    return xf_result_put_raw(w, task, xf_buf_view(&w->raw2), err);
 }
 
 enum xf_code

@@ -108,6 +108,9 @@ XF_MUST_CHECK enum xf_code xf_result_load(
     struct xf_work *w, int64_t task, uint32_t n, struct xf_result_set *out, struct xf_err *err);
 XF_MUST_CHECK enum xf_code
 xf_result_put(struct xf_work *w, int64_t task, const struct xf_result_set *set, struct xf_err *err);
+/** Encoded bytes as the task's result, in place of what there was. */
+XF_MUST_CHECK enum xf_code
+xf_result_put_raw(struct xf_work *w, int64_t task, struct xf_str raw, struct xf_err *err);
 /** Finished parts of a parts task, appended. */
 XF_MUST_CHECK enum xf_code
 xf_task_parts(struct xf_work *w, int64_t task, struct xf_part_list *out, struct xf_err *err);
