@@ -241,25 +241,19 @@ imds_get(const struct imds *m, struct xf_str path, struct reply *r, struct xf_er
     return ask(m->env, &get, m->stop, r, err);
 }
 
-/* A session token, the role's name, the role's keys. IMDSv1 is never asked: who can make this host
- * fetch a URL could read it. */
-static enum xf_code imds_once(const struct xf_creds_env *env,
-                              const char *base,
-                              xf_creds_stop stop,
-                              struct reply *r,
-                              struct xf_creds **out,
-                              struct xf_err *err)
+/* A session token, as a header line. IMDSv1, which needs none, is never asked: who can make this
+ * host fetch a URL could read it. */
+static enum xf_code
+imds_begin(const struct imds *m, struct reply *r, struct xf_buf *line, struct xf_err *err)
 {
     XF_AUTO_BUF url = {0};
-    XF_AUTO_SECRET line = {0};
-    XF_AUTO_BUF role = {0};
 
-    xf_buf_putf(&url, "%s/latest/api/token", base);
+    xf_buf_putf(&url, "%s/latest/api/token", m->base);
     const struct call put = {.method = "PUT",
                              .url = xf_buf_view(&url),
                              .lines = {"X-aws-ec2-metadata-token-ttl-seconds: " IMDS_TTL},
                              .is_local = true};
-    XF_TRY(ask(env, &put, stop, r, err));
+    XF_TRY(ask(m->env, &put, m->stop, r, err));
     struct xf_str token = xf_str_trim(xf_buf_view(&r->body));
     if (r->status != 200 || token.len == 0 || !is_header_text(token)) {
         return XF_FAIL_SUB(
@@ -270,9 +264,18 @@ static enum xf_code imds_once(const struct xf_creds_env *env,
             "limit must be 2",
             r->status);
     }
-    xf_buf_putf(&line, "X-aws-ec2-metadata-token: %.*s", XF_STR_ARG(token));
-    const struct imds m = {env, base, stop, line.ptr};
-    XF_TRY(imds_get(&m, XF_STR_EMPTY, r, err));
+    xf_buf_reset(line);
+    xf_buf_putf(line, "X-aws-ec2-metadata-token: %.*s", XF_STR_ARG(token));
+    return XF_OK;
+}
+
+/* The role's name, then its keys. */
+static enum xf_code
+imds_keys(const struct imds *m, struct reply *r, struct xf_creds **out, struct xf_err *err)
+{
+    XF_AUTO_BUF role = {0};
+
+    XF_TRY(imds_get(m, XF_STR_EMPTY, r, err));
     struct xf_str names = xf_buf_view(&r->body);
     struct xf_str first = XF_STR_EMPTY;
     if (r->status != 200 || !xf_str_cut(&names, '\n', &first) || xf_str_trim(first).len == 0) {
@@ -284,7 +287,7 @@ static enum xf_code imds_once(const struct xf_creds_env *env,
                            r->status);
     }
     xf_buf_put_percent(&role, xf_str_trim(first), false);
-    XF_TRY(imds_get(&m, xf_buf_view(&role), r, err));
+    XF_TRY(imds_get(m, xf_buf_view(&role), r, err));
     if (r->status != 200) {
         return XF_FAIL_SUB(err,
                            XF_E_CREDS,
@@ -301,15 +304,26 @@ enum xf_code xf_creds_fetch_imds(const struct xf_creds_env *env,
                                  struct xf_err *err)
 {
     XF_AUTO_BUF base = {0};
+    XF_AUTO_SECRET line = {0};
     struct reply r = {0};
     enum xf_code rc = XF_E_CREDS;
+    bool is_there = false;
 
     XF_TRY(imds_base(env, &base, err));
+    struct imds m = {.env = env, .base = base.ptr, .stop = stop};
     for (int i = 0; i < METADATA_TRIES && rc != XF_OK; i++) {
-        rc = imds_once(env, base.ptr, stop, &r, out, err);
+        rc = imds_begin(&m, &r, &line, err);
+        if (rc == XF_OK) {
+            is_there = true;
+            m.token_line = line.ptr;
+            rc = imds_keys(&m, &r, out, err);
+        }
         if (is_final(r.status) || (stop != NULL && atomic_load(stop))) {
             break;
         }
+    }
+    if (rc != XF_OK && is_there && !is_final(r.status)) {
+        err->sub = 503; /* it stumbles: a hang, half an answer; for the keeper worth a wait */
     }
     reply_fini(&r);
     return rc;

@@ -59,6 +59,66 @@ def c064_a_bucket_in_another_region_is_found():
             check(code == 2 and where in err and "us-west-2" in err and f"[{name}]" in err, f"exit {code}: {err}")
 
 
+def c065_dots_in_buckets_and_styles_over_tls():
+    with Lab("c065") as lab:
+        zone = Zone(lab, {"s3.local": ["127.0.0.1"], "*.s3.local": ["127.0.0.1"]})
+        one = lab.s3d("s3", "--bucket", "src", "--bucket", "plain", "--bucket", "my.dotted.bucket", "--domain", "s3.local", "--region", "eu-west-7")
+        load(one)
+        tls = certificate(lab, "both", "s3.local", "*.s3.local")  # a wildcard stands for one label
+        lab.coordinator(env=dict(zone.env, AWS_CA_BUNDLE=tls[0]))
+        lab.agent("one", env=dict(zone.env, AWS_CA_BUNDLE=tls[0]))
+        for bucket, style, wanted in (("plain", True, {"s3.local"}), ("plain", False, {"src.s3.local", "plain.s3.local"}),
+                                      ("my.dotted.bucket", False, {"src.s3.local", "s3.local"})):
+            for mode in ("server", "relay"):
+                wire = Wire(one, tls=tls)
+                where = f"https://s3.local:{wire.port}"
+                more = f"path_style = {str(style).lower()}\n"
+                text = PARTS.replace("[copy]", f'[copy]\nmode = "{mode}"')
+                to = f"{bucket}/{mode}{style}/"
+                moved(lab, job_file(lab, side("source", "s3://src/k/", where, more), side("destination", f"s3://{to}", where, more), text))
+                same(one.diff("src/k/", to))
+                check(wire.hosts == {f"{h}:{wire.port}" for h in wanted}, f"{bucket}, {mode}, path style {style}: {wire.hosts}")
+        # Verification stays on, and the error names the host.
+        other = Wire(one, tls=certificate(lab, "plain", "s3.local"))
+        where = f"https://s3.local:{other.port}"
+        path = job_file(lab, side("source", "s3://src/k/", where, "path_style = false\n"), side("destination", "s3://my.dotted.bucket/", where))
+        code, _, err = lab.ctl("submit", path)
+        check(code == 2 and "src.s3.local" in err, f"exit {code}: {err}")
+
+
+def c065_addresses_ports_and_paths_of_endpoints():
+    with Lab("c065e") as lab:
+        one = lab.s3d("s3", "--bucket", "src", "--bucket", "dst")
+        load(one)
+        six = Wire(one, at=("::1", 0))
+        tls = certificate(lab, "base", "localhost")
+        open_to_all = lab.s3d("s3b", "--bucket", "src", "--bucket", "dst", "--no-auth")  # it sees another path than was signed
+        load(open_to_all)
+        based = Wire(open_to_all, tls=tls, base="/store/v1")
+        lab.coordinator(env={"AWS_CA_BUNDLE": tls[0]})
+        lab.agent("one", env={"AWS_CA_BUNDLE": tls[0]})
+        for n, (where, server) in enumerate(((six.url, one), (f"https://localhost:{based.port}/store/v1/", open_to_all))):
+            for mode in ("server", "relay"):
+                text = PARTS.replace("[copy]", f'[copy]\nmode = "{mode}"')
+                moved(lab, job_file(lab, side("source", "s3://src/k/", where), side("destination", f"s3://dst/{n}{mode}/", where), text))
+                same(server.diff("src/k/", f"dst/{n}{mode}/"))
+        check(six.accepted > 0, "nobody came over IPv6")
+
+
+def test_a_server_whose_clock_is_off_is_followed():
+    with Lab("skew") as lab:
+        one = lab.s3d("s3", "--bucket", "src", "--bucket", "dst", "--clock-offset", "7200")
+        two = lab.s3d("s3b", "--bucket", "dst", "--clock-offset", "-7200")
+        load(one)
+        lab.coordinator()
+        lab.agent("one")
+        for mode, to in (("server", one), ("relay", two)):
+            text = PARTS.replace("[copy]", f'[copy]\nmode = "{mode}"')
+            st = moved(lab, job_file(lab, side("source", "s3://src/k/", one.url), side("destination", f"s3://dst/{mode}/", to.url), text))
+            same(one.diff("src/k/", f"dst/{mode}/", other=None if to is one else to))
+            check(st["retries"] == 0, f"a clock costs tries: {json.dumps(st)}")
+
+
 # No resolver knows this host: who gets there went through a proxy.
 HOST = "s3.invalid"
 PASSWORD = "PROXYPASSWORDk3T9vQ"

@@ -29,6 +29,7 @@ class Services(http.server.ThreadingHTTPServer):
     def __init__(self, key, life=3600):
         super().__init__(("127.0.0.1", 0), Handler)
         self.key, self.life, self.asked = key, life, []
+        self.moods = []  # what becomes of the next requests for the role's keys
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -55,7 +56,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(data)
+        try:
+            self.wfile.write(data)
+        except BrokenPipeError:
+            pass  # who asked has given up
 
     def keys(self, token="Token"):
         return {"Code": "Success", "AccessKeyId": self.server.key, "SecretAccessKey": SECRET, token: "tok-" + self.server.key,
@@ -83,7 +87,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif self.path == base:
             self.answer(200, "the-role")
         elif self.path == base + "the-role":
-            self.answer(200, json.dumps(self.keys()))
+            text = json.dumps(self.keys())
+            mood = self.server.moods.pop(0) if self.server.moods else None
+            if mood == "hang":
+                time.sleep(3)
+            self.answer(mood if isinstance(mood, int) else 200, {"cut": text[: len(text) // 2], "empty": ""}.get(mood, text))
         else:
             self.answer(404, "")
 
@@ -144,6 +152,25 @@ def test_an_instance_role_is_asked_once_a_process():
         move(lab, s3, env={"AWS_EC2_METADATA_DISABLED": "false", "AWS_EC2_METADATA_SERVICE_ENDPOINT": sv.url})
         # c063: the coordinator and the agent, whatever the number of lanes and sides.
         check(sv.count("/latest/api/token") <= 4, f"the metadata service was asked {sv.count('/latest/api/token')} times")
+
+
+def c063_a_metadata_service_that_stumbles_is_asked_again():
+    with Lab("c063") as lab, Services("AKIAROLE1") as sv:
+        s3 = bucket(lab, key_of("AKIAROLE1"))
+        sv.moods = ["cut", "empty", "hang", 429, 500]  # the coordinator's
+        move(lab, s3, env={"AWS_EC2_METADATA_DISABLED": "false", "AWS_EC2_METADATA_SERVICE_ENDPOINT": sv.url})
+        check(s3.admin("counters")["auth_failures"] == 0, "something went out unsigned")
+
+
+def c063_a_metadata_service_that_says_no_is_asked_once():
+    with Lab("c063n") as lab, Services("AKIAROLE1") as sv:
+        s3 = bucket(lab, key_of("AKIAROLE1"))
+        sv.moods = [404] * 9
+        lab.coordinator(env={"AWS_EC2_METADATA_DISABLED": "false", "AWS_EC2_METADATA_SERVICE_ENDPOINT": sv.url})
+        code, _, err = lab.ctl("submit", job_file(lab, s3))
+        check(code == 2 and "status 404" in err, f"exit {code}: {err}")
+        asked = sv.count("/latest/meta-data/iam/security-credentials/the-role")
+        check(asked == 1, f"{asked} requests for what is not there")
 
 
 def test_keys_that_end_amid_a_job_are_renewed_before():

@@ -196,10 +196,12 @@ class HttpProxy(Listener):
 
 
 class Wire(Listener):
-    """Another address of an S3 server. tls: (certificate, key) of its end of TLS."""
+    """Another address of an S3 server. tls: (certificate, key) of its end of TLS; base: the path below which the server is, with tls only."""
 
-    def __init__(self, server, tls=None, **at):
+    def __init__(self, server, tls=None, base="", **at):
         super().__init__("https" if tls else "http", server.port, **at)
+        self.base = base.encode()
+        self.hosts = set()  # that requests named
         self.context = None
         if tls:
             self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -262,6 +264,11 @@ class Wire(Listener):
                 return None
             data += got
         head, _, body = data.partition(b"\r\n\r\n")
+        if not request:
+            self.hosts |= {line[6:].decode() for line in head.split(b"\r\n") if line.startswith(b"Host: ")}
+            if not head.partition(b" ")[2].startswith(self.base + b"/"):
+                return None
+            head = head.replace(b" " + self.base, b" ", 1)
         dst.sendall(head + b"\r\n\r\n")
         lengths = [int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
         until_closed = request and not lengths and head.split(b" ")[1] in (b"200", b"206")
