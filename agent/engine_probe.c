@@ -41,9 +41,11 @@ static struct xf_s3_req *source_start(struct xf_op *op)
 
 static struct xf_s3_req *website_start(struct xf_op *op)
 {
-    const struct xf_s3_object_opts o = {.bucket = side_of(op, XF_SRC)->urls[op->idx].bucket};
-
-    return xf_s3_website(xf_op_s3(op, XF_SRC), &o, xf_op_reply, op);
+    return xf_s3_bucket_conf(xf_op_s3(op, XF_SRC),
+                             side_of(op, XF_SRC)->urls[op->idx].bucket,
+                             XF_S3_CONF_WEBSITE,
+                             xf_op_reply,
+                             op);
 }
 
 static void website_done(struct xf_op *op, const struct xf_s3_result *res)

@@ -17,7 +17,13 @@
 
 enum { TRIES_MAX = 4, WAIT_MAX_MS = 1000 };
 
-enum ask_kind { ASK_SOURCE, ASK_DESTINATION, ASK_ALIAS };
+enum ask_kind {
+    ASK_SOURCE,
+    ASK_DESTINATION,
+    ASK_ACLS, /* does the destination's bucket take them? when the job gives one */
+    ASK_LOCK, /* likewise locks */
+    ASK_ALIAS
+};
 
 struct probe;
 
@@ -356,6 +362,35 @@ static void on_listed(void *arg, const struct xf_s3_result *res)
     ask_end(a);
 }
 
+/*
+ * Only a clear no refuses the job: who may not ask, or meets a service that does not know the
+ * question, finds out by the first object.
+ */
+static void on_conf(void *arg, const struct xf_s3_result *res)
+{
+    struct ask *a = arg;
+    struct xf_str bucket = a->probe->spec->destination.urls[a->url_no].bucket;
+
+    a->req = NULL;
+    if (a->kind == ASK_ACLS && res->err.code == XF_OK &&
+        xf_str_eq_c(res->doc->text, "BucketOwnerEnforced") &&
+        !xf_str_eq_c(xf_job_spec_acl(a->probe->spec), "bucket-owner-full-control")) {
+        (void)XF_FAIL(&a->err,
+                      XF_E_CONFIG,
+                      "destination bucket '%.*s' has no ACLs (BucketOwnerEnforced): leave acl out, "
+                      "its owner has all rights",
+                      XF_STR_ARG(bucket));
+    }
+    if (a->kind == ASK_LOCK && xf_str_eq_c(res->s3_code, "ObjectLockConfigurationNotFoundError")) {
+        (void)XF_FAIL(&a->err,
+                      XF_E_CONFIG,
+                      "destination bucket '%.*s' has no object lock: enable it there, or leave "
+                      "object_lock out",
+                      XF_STR_ARG(bucket));
+    }
+    ask_end(a);
+}
+
 static void ask_start(struct ask *a)
 {
     struct probe *p = a->probe;
@@ -368,6 +403,11 @@ static void ask_start(struct ask *a)
         const struct xf_s3_head_opts o = {.bucket = url->bucket, .key = a->key};
         p->pending++;
         a->req = xf_s3_head(s3, &o, on_alias, a);
+        return;
+    }
+    if (a->kind == ASK_ACLS || a->kind == ASK_LOCK) {
+        enum xf_s3_conf what = a->kind == ASK_ACLS ? XF_S3_CONF_OWNERSHIP : XF_S3_CONF_LOCK;
+        a->req = xf_s3_bucket_conf(s3, url->bucket, what, on_conf, a);
         return;
     }
     const struct xf_s3_list_opts o = {.bucket = url->bucket, .prefix = url->prefix, .max_keys = 1};
@@ -435,7 +475,7 @@ void xf_probe_start(const struct xf_side_env *env,
     p->deadline = (struct xf_timer){.cb = on_deadline, .arg = p};
     p->finish = (struct xf_timer){.cb = on_finish, .arg = p};
     xf_rng_init_os(&p->rng);
-    p->asks = xf_xcalloc(spec->source.n_urls + spec->destination.n_urls + 1, sizeof(*p->asks));
+    p->asks = xf_xcalloc(spec->source.n_urls + 3 * spec->destination.n_urls + 1, sizeof(*p->asks));
     if (make_clients(p, env, &p->res.err) != XF_OK) {
         xf_timer_in(p->loop, &p->finish, 0);
         return;
@@ -445,6 +485,12 @@ void xf_probe_start(const struct xf_side_env *env,
     }
     for (size_t i = 0; i < spec->destination.n_urls; i++) {
         add_ask(p, ASK_DESTINATION, i);
+        if (xf_job_spec_acl(spec).len > 0) {
+            add_ask(p, ASK_ACLS, i);
+        }
+        if (spec->object_lock) {
+            add_ask(p, ASK_LOCK, i);
+        }
     }
     p->pending = p->n_asks;
     for (size_t i = 0; i < p->n_asks; i++) {

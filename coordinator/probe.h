@@ -2,7 +2,9 @@
  * probe.h - can this job be done at all? Both sides are asked before a job is made.
  *
  * Every source url is listed for one or two keys, every destination bucket as well; that finds a
- * missing bucket, wrong keys, another region, an endpoint that is down, an empty source. When both
+ * missing bucket, wrong keys, another region, an endpoint that is down, an empty source. Where the
+ * job gives an ACL or copies locks, the destination's buckets are asked whether they take those
+ * (C014). When both
  * sides name the same bucket by different endpoints, one HEAD tells whether it is the same bucket
  * (CASES C016). Bounded in time by `timeout_ms`. Threads: the
  * loop's.

@@ -565,14 +565,17 @@ xf_s3_put_lock(struct xf_s3 *s3, const struct xf_s3_lock_opts *o, xf_s3_done_fn 
     return xf_client_launch(req);
 }
 
-struct xf_s3_req *
-xf_s3_website(struct xf_s3 *s3, const struct xf_s3_object_opts *o, xf_s3_done_fn *done, void *arg)
+struct xf_s3_req *xf_s3_bucket_conf(
+    struct xf_s3 *s3, struct xf_str bucket, enum xf_s3_conf what, xf_s3_done_fn *done, void *arg)
 {
-    struct xf_s3_req *req = xf_client_req(s3, XF_S3_WEBSITE, "GET", XF_S3ERR_BUCKET, done, arg);
+    static const char *const queries[] = {[XF_S3_CONF_WEBSITE] = "website",
+                                          [XF_S3_CONF_OWNERSHIP] = "ownershipControls",
+                                          [XF_S3_CONF_LOCK] = "object-lock"};
+    struct xf_s3_req *req = xf_client_req(s3, XF_S3_CONF, "GET", XF_S3ERR_BUCKET, done, arg);
 
-    xf_client_target(req, o->bucket, XF_STR_EMPTY);
+    xf_client_target(req, bucket, XF_STR_EMPTY);
     req->want.root = XF_XML_OTHER;
-    xf_client_query(req, "website", XF_STR_EMPTY);
+    xf_client_query(req, queries[what], XF_STR_EMPTY);
     return xf_client_launch(req);
 }
 

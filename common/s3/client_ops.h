@@ -164,7 +164,7 @@ struct xf_s3_req *xf_s3_list_uploads(struct xf_s3 *s3,
                                      xf_s3_done_fn *done,
                                      void *arg);
 
-struct xf_s3_object_opts { /* get_tags, delete; head_bucket and website use only the bucket */
+struct xf_s3_object_opts { /* get_tags, delete; head_bucket uses only the bucket */
     struct xf_str bucket;
     struct xf_str key;
     struct xf_str version_id;
@@ -191,9 +191,9 @@ struct xf_s3_req *xf_s3_head_bucket(struct xf_s3 *s3,
                                     const struct xf_s3_object_opts *o,
                                     xf_s3_done_fn *done,
                                     void *arg);
-/* Does the bucket serve a website? XF_OK only for a bucket that has such a configuration. */
-struct xf_s3_req *
-xf_s3_website(struct xf_s3 *s3, const struct xf_s3_object_opts *o, xf_s3_done_fn *done, void *arg);
+/* How is the bucket set? XF_OK only for one that has such a configuration. */
+struct xf_s3_req *xf_s3_bucket_conf(
+    struct xf_s3 *s3, struct xf_str bucket, enum xf_s3_conf what, xf_s3_done_fn *done, void *arg);
 struct xf_s3_req *
 xf_s3_delete(struct xf_s3 *s3, const struct xf_s3_object_opts *o, xf_s3_done_fn *done, void *arg);
 

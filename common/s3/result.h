@@ -20,7 +20,7 @@ struct xf_s3_req; /* an operation in flight; gone after its done */
     X(CREATE, "create") X(PART, "part") X(PART_COPY, "part_copy") X(COMPLETE, "complete")      \
     X(ABORT, "abort") X(LIST_PARTS, "list_parts") X(LIST_UPLOADS, "list_uploads")              \
     X(GET_TAGS, "get_tags") X(HEAD_BUCKET, "head_bucket") X(DELETE, "delete")      \
-    X(WEBSITE, "website") X(PUT_TAGS, "put_tags") X(PUT_LOCK, "put_lock")
+    X(CONF, "bucket_conf") X(PUT_TAGS, "put_tags") X(PUT_LOCK, "put_lock")
 /* clang-format on */
 enum xf_s3_op {
 #define XF_S3_OP_ENUM(name, label) XF_S3_##name,
@@ -29,6 +29,13 @@ enum xf_s3_op {
         XF_S3_OP_N
 };
 const char *xf_s3_op_name(enum xf_s3_op op);
+
+/* Configurations of a bucket, and what tells that it has none such. */
+enum xf_s3_conf {
+    XF_S3_CONF_WEBSITE,
+    XF_S3_CONF_OWNERSHIP, /* doc->text: BucketOwnerEnforced: it has no ACLs */
+    XF_S3_CONF_LOCK       /* s3_code ObjectLockConfigurationNotFoundError: it has no object lock */
+};
 
 /* Everything in it is valid until `done` returns; copy what is kept. */
 struct xf_s3_result {

@@ -29,8 +29,8 @@
     X(InitiateMultipartUploadResult) X(Initiated) X(IsRestoreInProgress) X(IsTruncated) X(Key)  \
     X(KeyCount) X(LastModified) X(ListBucketResult) X(ListMultipartUploadsResult)               \
     X(ListPartsResult) X(LocationConstraint) X(Marker) X(Message) X(NextContinuationToken)      \
-    X(NextKeyMarker) X(NextMarker) X(NextPartNumberMarker) X(NextUploadIdMarker) X(Part)        \
-    X(PartNumber) X(Prefix) X(Region) X(RequestId) X(RestoreExpiryDate) X(RestoreStatus)        \
+    X(NextKeyMarker) X(NextMarker) X(NextPartNumberMarker) X(NextUploadIdMarker)                \
+    X(ObjectOwnership) X(Part) X(PartNumber) X(Prefix) X(Region) X(RequestId) X(RestoreExpiryDate) X(RestoreStatus)        \
     X(ServerTime) X(Size) X(StorageClass) X(Tag) X(TagSet) X(Tagging) X(Upload) X(UploadId)     \
     X(Value)
 /* clang-format on */
@@ -361,8 +361,8 @@ static void on_leaf(struct xf_xml *x, enum element e, enum element parent, struc
             x->doc.text = keep(x, xf_str_trim(text));
         }
         break;
+    case XF_XML_OTHER: x->doc.text = e == E_ObjectOwnership ? keep(x, text) : x->doc.text; break;
     case XF_XML_NONE:
-    case XF_XML_OTHER:
     case XF_XML_ROOT_N: break;
     }
 }

@@ -85,7 +85,7 @@ struct xf_xml_doc {
     struct xf_str etag;      /* copy, complete: without quotes */
     int64_t modified_ms;     /* copy */
     struct xf_str upload_id; /* initiate */
-    struct xf_str text;      /* location */
+    struct xf_str text;      /* location; ObjectOwnership of another document */
 
     const struct xf_xml_object *objects;
     size_t n_objects;

@@ -95,7 +95,11 @@ def test_a_lock_that_the_destination_does_not_take_is_a_failure():
         at = servers(b)
         at["server"].put("src", "locked/k", b"x", {LOCK + "legal-hold": "ON", "Content-MD5": "ndTkYSaMgDT1yFZOFVxnpg=="})
         for mode in MODES:
-            st = b.work("locked/", mode, PARTS + "object_lock = true\n" + TRIES, want="completed_with_failures")
+            text = PARTS + "object_lock = true\n" + TRIES
+            code, _, err = b.ctl("submit", b.toml(b.one, b.to(mode), "s3://src/locked/", "s3://dst/locked/", text))
+            check(code == 2 and "has no object lock" in err, f"exit {code}: {err}")
+            b.to(mode).faults({"op": "GetObjectLockConfiguration", "action": {"status": 403, "code": "AccessDenied"}})
+            st = b.work("locked/", mode, text, want="completed_with_failures")
             rows = report(b, st["id"], "--only", "failed")
             check(rows["locked/k"]["error"] == "InvalidRequest" and "Lock" in rows["locked/k"]["message"], json.dumps(rows))
             b.absent("locked/k", mode)
@@ -127,11 +131,34 @@ def test_a_lock_that_an_upload_forgets_is_put_or_the_object_fails():
         for mode in MODES:
             b.to(mode).faults({"op": "HeadObject", "bucket": "dst", "action": {"headers": {LOCK + "legal-hold": None, LOCK + "mode": None}}})
             for prefix, query in (("held/", "legal-hold"), ("kept/", "retention")):
-                st = b.work(prefix, mode, PARTS + "object_lock = true\n" + TRIES, want="completed_with_failures")
+                text = PARTS + "object_lock = true\n" + TRIES
+                b.work(prefix, mode, text)
+                asked = b.to(mode).requests("PutObjectLock", key=prefix + "k")
+                check([query] == [r["query"].rstrip("=") for r in asked], f"not one {query} was put: {asked}")
+                b.to(mode).faults({"op": "PutObjectLock", "action": {"status": 501, "code": "NotImplemented", "message": "no"}})
+                st = b.work(prefix, mode, text, want="completed_with_failures", to="no/" + prefix)
                 row = report(b, st["id"], "--only", "failed")[prefix + "k"]
                 check("put_lock" in row["message"] and row["error"] == "NotImplemented", f"{query}: {row}")
-                asked = [r for r in b.to(mode).requests("Other") if query in r["query"]]
-                check(asked and asked[0]["method"] == "PUT", f"no {query} was put: {asked}")
+                b.to(mode).admin("faults", "DELETE")
+                got = at[mode].look("dst", prefix + "k")
+                check(LOCK + ("legal-hold" if prefix == "held/" else "mode") in got, f"no lock: {got}")
+                b.to(mode).faults({"op": "HeadObject", "bucket": "dst", "action": {"headers": {LOCK + "legal-hold": None, LOCK + "mode": None}}})
+
+
+def c014_an_acl_where_the_bucket_has_none_is_refused_before_the_start():
+    with bench("noacl") as b:
+        keys = fill(b, "k/")
+        b.two.post("bucket", {"bucket": "dst", "no_acls": True})
+        path = b.toml(b.one, b.two, "s3://src/k/", "s3://dst/k/", PARTS, dst_more='acl = "public-read"\n')
+        code, _, err = b.ctl("submit", path)
+        check(code == 2 and "BucketOwnerEnforced" in err, f"exit {code}: {err}")
+        b.work("k/", "relay", PARTS, dst_more='acl = "bucket-owner-full-control"\n')
+        b.work("k/", "relay", PARTS, to="plain/")
+        # Where one may not ask, the objects tell.
+        b.two.faults({"op": "GetBucketOwnershipControls", "action": {"status": 403, "code": "AccessDenied"}})
+        st = b.work("k/", "relay", PARTS + TRIES, want="completed_with_failures", to="late/", dst_more='acl = "public-read"\n')
+        rows = report(b, st["id"], "--only", "failed")
+        check(set(rows) == keys and all(r["error"] == "AccessControlListNotSupported" for r in rows.values()), json.dumps(rows))
 
 
 def c011_a_customers_key_that_is_missing_or_another_fails_those_objects_alone():

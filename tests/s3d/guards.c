@@ -327,6 +327,108 @@ bool s3d_guards_take(struct s3d_req *r, struct s3d_guards *g, struct s3d_attrs_s
     return true;
 }
 
+void s3d_get_ownership(struct s3d_req *r)
+{
+    s3d_ok(r, 200, true);
+    xf_buf_putf(&r->resp.body,
+                "<OwnershipControls" S3D_XML_NS
+                "><Rule><ObjectOwnership>%s</ObjectOwnership></Rule>"
+                "</OwnershipControls>",
+                atomic_load(&r->b->no_acls) ? "BucketOwnerEnforced" : "BucketOwnerPreferred");
+}
+
+void s3d_get_lock_conf(struct s3d_req *r)
+{
+    if (!atomic_load(&r->b->object_lock)) {
+        s3d_fail(r,
+                 "ObjectLockConfigurationNotFoundError",
+                 "Object Lock configuration does not exist for this bucket");
+        return;
+    }
+    s3d_ok(r, 200, true);
+    xf_buf_put_c(&r->resp.body,
+                 "<ObjectLockConfiguration" S3D_XML_NS "><ObjectLockEnabled>Enabled"
+                 "</ObjectLockEnabled></ObjectLockConfiguration>");
+}
+
+/* The text of the one element of that name; empty: none. */
+static struct xf_str element(struct xf_str xml, const char *name)
+{
+    char open[64];
+    const char *at;
+
+    (void)snprintf(open, sizeof(open), "<%s>", name);
+    at = xml.len == 0 ? NULL : memmem(xml.ptr, xml.len, open, strlen(open));
+    if (at == NULL) {
+        return XF_STR_EMPTY;
+    }
+    struct xf_str rest = xf_str_sub(xml, (size_t)(at - xml.ptr) + strlen(open), xml.len);
+    return xf_str_sub(rest, 0, xf_str_find(rest, '<', 0));
+}
+
+static bool new_lock(struct s3d_req *r, struct s3d_guards *g)
+{
+    struct xf_str xml = xf_buf_view(&r->small);
+    struct xf_str mode = element(xml, "Mode");
+    struct xf_str until = element(xml, "RetainUntilDate");
+    struct xf_str hold = element(xml, "Status");
+    struct xf_str v;
+    bool is_hold = s3d_req_query(r, "legal-hold", &v);
+    int64_t ms;
+
+    if (!has_digest(&r->http)) {
+        return refuse(r, "InvalidRequest", "Missing required header for this request: Content-MD5");
+    }
+    if (!atomic_load(&r->b->object_lock)) {
+        return refuse(r, "InvalidRequest", "Bucket is missing Object Lock Configuration");
+    }
+    if (is_hold ? hold.len == 0 : !xf_time_parse_rfc3339(until, &ms) || ms <= r->wall_ms) {
+        return refuse(r, "MalformedXML", "The XML you provided was not well-formed");
+    }
+    if (is_hold) {
+        line(&g->lock, LOCK "legal-hold", hold);
+    } else {
+        line(&g->lock, LOCK "mode", mode);
+        line(&g->lock, LOCK "retain-until-date", until);
+    }
+    return true;
+}
+
+/* The lines that a new retention, or a new hold, does not replace. */
+static void keep_other_lock(struct s3d_req *r, struct xf_str lines, struct xf_buf *out)
+{
+    struct xf_str v;
+    bool is_hold = s3d_req_query(r, "legal-hold", &v);
+    struct xf_str one;
+
+    while (xf_str_cut(&lines, '\n', &one)) {
+        if (one.len > 0 && is_hold != xf_str_starts(one, XF_STR_LIT(LOCK "legal-hold"))) {
+            xf_buf_put(out, one);
+            xf_buf_put_c(out, "\n");
+        }
+    }
+}
+
+void s3d_put_lock(struct s3d_req *r)
+{
+    struct s3d_obj o;
+    struct s3d_attrs_src a;
+    S3D_AUTO_GUARDS g = {0};
+
+    if (!s3d_bucket_get(r->b, r->key, &o)) {
+        s3d_fail(r, "NoSuchKey", "The specified key does not exist.");
+        return;
+    }
+    s3d_attrs_get(o.attrs, &a);
+    keep_other_lock(r, a.lock, &g.lock);
+    if (new_lock(r, &g)) {
+        a.lock = xf_buf_view(&g.lock);
+        (void)s3d_bucket_set_attrs(r->b, r->key, s3d_attrs_new(&a)); /* gone meanwhile is fine */
+        s3d_ok(r, 200, false);
+    }
+    s3d_obj_fini(&o);
+}
+
 /* ---- requester pays ---- */
 
 bool s3d_guards_paid(struct s3d_req *r, const struct s3d_bucket *b)

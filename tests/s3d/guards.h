@@ -29,7 +29,10 @@ bool s3d_guards_take(struct s3d_req *r, struct s3d_guards *g, struct s3d_attrs_s
 bool s3d_guards_open(struct s3d_req *r, const struct s3d_attrs *a, bool as_copy_source);
 /** A bucket whose requester pays: has the request agreed? False: refused. */
 bool s3d_guards_paid(struct s3d_req *r, const struct s3d_bucket *b);
-/** GetObjectAcl. */
+/* The operations on them alone. */
 void s3d_get_acl(struct s3d_req *r);
+void s3d_get_ownership(struct s3d_req *r);
+void s3d_get_lock_conf(struct s3d_req *r);
+void s3d_put_lock(struct s3d_req *r); /* retention or legal hold of an object */
 
 #endif

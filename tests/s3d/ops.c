@@ -49,7 +49,10 @@ enum {
     Q_VERSIONING = 1 << 6,
     Q_V2 = 1 << 7,
     Q_ACL = 1 << 8,
-    Q_OTHER = 1 << 9 /* a subresource that is not modelled */
+    Q_OWNERSHIP = 1 << 9,
+    Q_LOCK_CONF = 1 << 10,
+    Q_LOCK = 1 << 11, /* an object's retention or legal hold */
+    Q_OTHER = 1 << 12 /* a subresource that is not modelled */
 };
 
 static unsigned query_flags(const struct s3d_param *params, size_t n)
@@ -71,13 +74,13 @@ static unsigned query_flags(const struct s3d_param *params, size_t n)
                  {"lifecycle", Q_OTHER},
                  {"encryption", Q_OTHER},
                  {"cors", Q_OTHER},
-                 {"object-lock", Q_OTHER},
-                 {"retention", Q_OTHER},
-                 {"legal-hold", Q_OTHER},
+                 {"object-lock", Q_LOCK_CONF},
+                 {"retention", Q_LOCK},
+                 {"legal-hold", Q_LOCK},
                  {"restore", Q_OTHER},
                  {"replication", Q_OTHER},
                  {"website", Q_OTHER},
-                 {"ownershipControls", Q_OTHER},
+                 {"ownershipControls", Q_OWNERSHIP},
                  {"torrent", Q_OTHER},
                  {"select", Q_OTHER},
                  {"versionId", Q_OTHER}};
@@ -102,7 +105,10 @@ static unsigned query_flags(const struct s3d_param *params, size_t n)
 
 static enum s3d_op route_bucket(enum s3d_method m, unsigned q)
 {
-    if ((q & (Q_OTHER | Q_ACL)) != 0) {
+    if (m == S3D_GET && (q & (Q_OWNERSHIP | Q_LOCK_CONF)) != 0) {
+        return (q & Q_OWNERSHIP) != 0 ? S3D_OP_OWNERSHIP : S3D_OP_LOCK_CONF;
+    }
+    if ((q & (Q_OTHER | Q_ACL | Q_OWNERSHIP | Q_LOCK_CONF | Q_LOCK)) != 0) {
         return S3D_OP_OTHER;
     }
     switch (m) {
@@ -146,7 +152,10 @@ static enum s3d_op route_object(const struct s3d_http *h, unsigned q)
     if ((q & Q_ACL) != 0 && h->method == S3D_GET) {
         return S3D_OP_GET_ACL;
     }
-    if ((q & (Q_OTHER | Q_ACL)) != 0) {
+    if ((q & Q_LOCK) != 0 && h->method == S3D_PUT) {
+        return S3D_OP_PUT_LOCK;
+    }
+    if ((q & (Q_OTHER | Q_ACL | Q_OWNERSHIP | Q_LOCK_CONF | Q_LOCK)) != 0) {
         return S3D_OP_OTHER;
     }
     switch (h->method) {

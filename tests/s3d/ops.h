@@ -27,6 +27,9 @@
     X(GET_TAGS,          "GetObjectTagging",        TAG,       false, N)       \
     X(PUT_TAGS,          "PutObjectTagging",        TAG,       true,  S)       \
     X(DELETE_TAGS,       "DeleteObjectTagging",     TAG,       true,  N)       \
+    X(OWNERSHIP,         "GetBucketOwnershipControls", OTHER,  false, N)       \
+    X(LOCK_CONF,         "GetObjectLockConfiguration", OTHER,  false, N)       \
+    X(PUT_LOCK,          "PutObjectLock",           OTHER,     true,  S)       \
     X(GET_ACL,           "GetObjectAcl",            OTHER,     false, N)       \
     X(CREATE_UPLOAD,     "CreateMultipartUpload",   MULTIPART, true,  S)       \
     X(UPLOAD_PART,       "UploadPart",              PUT,       true,  D)       \

@@ -113,6 +113,7 @@ static const struct {
     {"NoSuchKey", 404, true},
     {"NoSuchUpload", 404, false},
     {"NotImplemented", 501, true},
+    {"ObjectLockConfigurationNotFoundError", 404, false},
     {"ObjectNotInActiveTierError", 403, false},
     {"OperationAborted", 409, false},
     {"PermanentRedirect", 301, true},
