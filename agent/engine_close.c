@@ -196,6 +196,7 @@ static void complete_done(struct xf_op *op, const struct xf_s3_result *res)
     enum xf_code code = res->err.code;
 
     if (code == XF_OK) {
+        op->has_stored = true;
         xf_op_keep_etag(op->dst_etag, res->etag);
         xf_op_go(op, CLOSE_DST);
     } else if (code == XF_E_NO_UPLOAD || code == XF_E_EXISTS || code == XF_E_NOT_FOUND) {

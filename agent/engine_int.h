@@ -129,8 +129,9 @@ void xf_small_is_there(struct xf_op *op, enum xf_level level);
 void xf_small_fail(struct xf_op *op, const struct xf_s3_result *res);
 void xf_small_fail_err(struct xf_op *op, const struct xf_err *err, bool retryable);
 void xf_small_outcome(struct xf_op *op, struct xf_result *r);
-/** Does a write ask for If-None-Match? Not when what is there is what this op itself stored. */
-bool xf_op_is_if_absent(const struct xf_op *op);
+unsigned xf_op_left(const struct xf_op *op);     /* XF_RESULT_LEFT: something unproved; or 0 */
+int xf_op_if_exists(const struct xf_op *op);     /* of enum xf_job_exists, for this object */
+bool xf_op_is_if_absent(const struct xf_op *op); /* does a write ask for If-None-Match? */
 /** If-None-Match was refused: perhaps by our own write, which libcurl sent twice. */
 void xf_small_exists(struct xf_op *op, const struct xf_s3_result *res);
 /** The source is another than planned: look again, a bounded number of times. */

@@ -116,7 +116,7 @@ static void fail_with(
         .http_status = status > 0 ? (uint32_t)status : 0,
         .s3_code = s3_code,
         .message = xf_str_c(err->msg),
-        .flags = retryable ? XF_RESULT_RETRYABLE : 0,
+        .flags = (retryable ? XF_RESULT_RETRYABLE : 0U) | xf_op_left(op),
     };
     if (r.message.len > XF_RESULT_MSG_MAX) {
         r.message.len = XF_RESULT_MSG_MAX;
@@ -151,11 +151,24 @@ void xf_small_retry(struct xf_op *op, unsigned state, const struct xf_err *err)
 
 /* ---- what to do with an object ---- */
 
+/* What a failed result says of the destination, for the tries of later passes. */
+unsigned xf_op_left(const struct xf_op *op)
+{
+    return op->has_stored || op->obj->is_left ? XF_RESULT_LEFT : 0U;
+}
+
+/* What the job does with an object that is there. What a failed try of its own left, unproved, is
+ * neither to be kept nor to be spared. */
+int xf_op_if_exists(const struct xf_op *op)
+{
+    return op->obj->is_left ? XF_JOB_EXISTS_OVERWRITE : xf_op_spec(op)->if_exists;
+}
+
 bool xf_op_is_if_absent(const struct xf_op *op)
 {
     int exists = xf_op_spec(op)->if_exists;
 
-    return !op->has_stored && (exists == XF_JOB_EXISTS_SKIP || exists == XF_JOB_EXISTS_FAIL);
+    return xf_op_left(op) == 0 && (exists == XF_JOB_EXISTS_SKIP || exists == XF_JOB_EXISTS_FAIL);
 }
 
 /* The source is another than planned: look again, a bounded number of times. */
@@ -232,7 +245,8 @@ static bool may_be_ours(const struct xf_op *op, const struct xf_verify_side *des
 {
     const struct xf_work *w = op->run->w;
 
-    if (op->maybe_done || (op->ours_since_ms != 0 && dest->mtime_ms >= op->ours_since_ms)) {
+    if (op->maybe_done || op->obj->is_left ||
+        (op->ours_since_ms != 0 && dest->mtime_ms >= op->ours_since_ms)) {
         return true;
     }
     return (w->attempt > 1 || op->obj->attempts > 0) &&
@@ -301,7 +315,7 @@ void xf_small_decide(struct xf_op *op, const struct xf_verify_side *dest)
         xf_small_transfer(op);
         return;
     }
-    switch ((enum xf_job_exists)xf_op_spec(op)->if_exists) {
+    switch ((enum xf_job_exists)xf_op_if_exists(op)) {
     case XF_JOB_EXISTS_SKIP_SAME:
         if (same) {
             xf_small_is_there(op, level);

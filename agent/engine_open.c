@@ -135,8 +135,9 @@ static void decide(struct xf_op *op, const struct xf_verify_side *there)
     bool by_size = false;
     bool same = xf_verify_is_copy(&source, there, &by_size) && !is_unproved(op, by_size);
     enum xf_level level = by_size ? XF_LEVEL_SIZE : XF_LEVEL_ETAG;
-    bool ours = (w->attempt > 1 || op->obj->attempts > 0) &&
-                (w->job->started_ms == 0 || there->mtime_ms >= w->job->started_ms);
+    bool ours =
+        op->obj->is_left || ((w->attempt > 1 || op->obj->attempts > 0) &&
+                             (w->job->started_ms == 0 || there->mtime_ms >= w->job->started_ms));
 
     xf_op_keep_etag(op->dst_etag, there->etag.etag);
     if (same && ours) {
@@ -150,7 +151,7 @@ static void decide(struct xf_op *op, const struct xf_verify_side *there)
         xf_upload_outcome(op, &r);
         return;
     }
-    switch ((enum xf_job_exists)xf_op_spec(op)->if_exists) {
+    switch ((enum xf_job_exists)xf_op_if_exists(op)) {
     case XF_JOB_EXISTS_SKIP_SAME:
         if (same) {
             skip(op, XF_SKIP_SAME, level);

@@ -44,7 +44,7 @@ void xf_upload_fail(struct xf_op *op,
         .http_status = res != NULL && res->status > 0 ? (uint32_t)res->status : 0,
         .s3_code = res != NULL ? res->s3_code : XF_STR_EMPTY,
         .message = xf_str_c(err->msg),
-        .flags = retryable ? XF_RESULT_RETRYABLE : 0,
+        .flags = (retryable ? XF_RESULT_RETRYABLE : 0U) | xf_op_left(op),
     };
     if (op->run->is_failed) { /* another part was first */
         xf_op_end(op);

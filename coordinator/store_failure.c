@@ -104,7 +104,8 @@ static struct xf_object read_object(sqlite3_stmt *st, int col, struct xf_arena *
                               .mtime_ms = xf_sql_i64(st, col + 3),
                               .storage_class = xf_sql_dup(st, col + 4, a),
                               .version_id = xf_sql_dup(st, col + 5, a),
-                              .attempts = xf_sql_u32(st, col + 6)};
+                              .attempts = xf_sql_u32(st, col + 6),
+                              .is_left = (xf_sql_u32(st, col + 7) & XF_RESULT_LEFT) != 0};
 }
 
 static bool is_wanted(const struct xf_in_retry *in, enum xf_code code)
@@ -123,7 +124,7 @@ static enum xf_code pick(struct retry *r, struct xf_arena *a, struct xf_err *err
                         &st,
                         err,
                         "SELECT id, upload, source_no, code, key, size, etag, mtime_ms,"
-                        " storage_class, version_id, attempts FROM failure"
+                        " storage_class, version_id, attempts, flags FROM failure"
                         " WHERE job = ? AND state = " S_FAIL_OPEN
                         " AND retryable >= ? AND attempts < ? AND NOT EXISTS(SELECT 1 FROM upload u"
                         " WHERE u.id = failure.upload AND u.state = " S_UP_ABORTING ")"

@@ -5,7 +5,8 @@
 #define UPLOAD_COLUMNS                                                                         \
     "SELECT id, job, pass, source_no, key, size, etag, mtime_ms, storage_class, version_id,"   \
     " attempts, state, outcome, upload_id, digest, part_size, n_parts, intent_ms,"             \
-    " (SELECT coalesce(sum(parts_done), 0) FROM task WHERE upload = u.id AND upload > 0), sum" \
+    " (SELECT coalesce(sum(parts_done), 0) FROM task WHERE upload = u.id AND upload > 0), sum," \
+    " is_left"                                                                                 \
     " FROM upload u"
 /* clang-format on */
 
@@ -36,6 +37,7 @@ static void read_upload(sqlite3_stmt *st, struct xf_arena *a, struct xf_upload_r
                                 .intent_ms = xf_sql_i64(st, 17),
                                 .parts_done = xf_sql_u32(st, 18),
                                 .sum = xf_sql_u32(st, 19)};
+    r->object.is_left = xf_sql_i64(st, 20) != 0;
 }
 
 enum xf_code xf_upload_row_load(struct xf_sql *c,

@@ -147,6 +147,11 @@ static const char *const migration_5[] = {
     "PRAGMA user_version = 5",
 };
 
+static const char *const migration_6[] = {
+    "ALTER TABLE upload ADD COLUMN is_left INTEGER NOT NULL DEFAULT 0",
+    "PRAGMA user_version = 6",
+};
+
 static const struct {
     const char *const *statements;
     size_t n;
@@ -154,7 +159,8 @@ static const struct {
                   {migration_2, XF_ARRAY_LEN(migration_2)},
                   {migration_3, XF_ARRAY_LEN(migration_3)},
                   {migration_4, XF_ARRAY_LEN(migration_4)},
-                  {migration_5, XF_ARRAY_LEN(migration_5)}};
+                  {migration_5, XF_ARRAY_LEN(migration_5)},
+                  {migration_6, XF_ARRAY_LEN(migration_6)}};
 
 int xf_schema_version(void)
 {

@@ -52,9 +52,9 @@ enum xf_code xf_upload_insert(struct xf_work *w,
     XF_TRY(xf_sql_run(&w->sql,
                       err,
                       "INSERT INTO upload(job, pass, source_no, key, size, etag, mtime_ms,"
-                      " storage_class, version_id, attempts, state)"
-                      " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " S_UP_PLANNED ")",
-                      "iiibibibbi",
+                      " storage_class, version_id, attempts, is_left, state)"
+                      " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " S_UP_PLANNED ")",
+                      "iiibibibbii",
                       like->job,
                       like->pass,
                       (int64_t)like->source_no,
@@ -64,7 +64,8 @@ enum xf_code xf_upload_insert(struct xf_work *w,
                       o->mtime_ms,
                       o->storage_class,
                       o->version_id,
-                      (int64_t)o->attempts));
+                      (int64_t)o->attempts,
+                      (int64_t)o->is_left));
     struct xf_task t = {.job = like->job,
                         .pass = like->pass,
                         .shard = like->shard,

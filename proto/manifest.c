@@ -1,21 +1,22 @@
 /*
- * manifest.c - the bytes of a manifest, version 1:
+ * manifest.c - the bytes of a manifest, version 2:
  *
- *   'M' 1 source_no n  then n times:
+ *   'M' 2 source_no n  then n times:
  *     shared      bytes of the last key that this key begins with
  *     rest        the other bytes of the key (string)
  *     size  etag  mtime (difference to the last one)
  *     class       0: none; k: the k-th class met in this manifest; one more than met: a new one
  *                 follows (string)
- *     version_id (string)  attempts
+ *     version_id (string)  attempts, doubled, and one more when a failed try left something
  *
+ * Version 1, which a store may hold still, has the attempts alone.
  * Numbers are varints (pack.h).
  */
 #include "proto/manifest.h"
 
 #include "proto/pack.h"
 
-enum { MAGIC = 'M', VERSION = 1, HEADER_ROOM = 16, OBJECT_MIN = 8 };
+enum { MAGIC = 'M', VERSION = 2, HEADER_ROOM = 16, OBJECT_MIN = 8 };
 
 void xf_manifest_enc_init(struct xf_manifest_enc *e, uint32_t source_no)
 {
@@ -110,7 +111,7 @@ xf_manifest_add(struct xf_manifest_enc *e, const struct xf_object *o, struct xf_
     xf_pack_i64(&e->body, (int64_t)((uint64_t)o->mtime_ms - (uint64_t)e->last_mtime_ms));
     put_class(e, o->storage_class);
     xf_pack_str(&e->body, o->version_id);
-    xf_pack_u64(&e->body, o->attempts);
+    xf_pack_u64(&e->body, (uint64_t)o->attempts * 2 + o->is_left);
     xf_buf_reset(&e->last_key);
     xf_buf_put(&e->last_key, o->key);
     e->last_mtime_ms = o->mtime_ms;
@@ -170,7 +171,7 @@ static struct xf_str get_key(struct xf_unpack *u, struct xf_str last, struct xf_
     return xf_str_n(key, shared + rest.len);
 }
 
-static void decode_objects(struct xf_unpack *u, struct xf_manifest *m)
+static void decode_objects(struct xf_unpack *u, bool has_left, struct xf_manifest *m)
 {
     struct classes *classes = xf_arena_calloc(&m->arena, 1, sizeof(*classes));
     struct xf_str last = XF_STR_EMPTY;
@@ -186,7 +187,10 @@ static void decode_objects(struct xf_unpack *u, struct xf_manifest *m)
         o->mtime_ms = (int64_t)mtime;
         o->storage_class = get_class(u, classes, &m->arena);
         o->version_id = xf_arena_dup(&m->arena, xf_unpack_str(u, XF_OBJECT_VERSION_MAX));
-        o->attempts = (uint32_t)xf_unpack_u64(u, XF_OBJECT_ATTEMPTS_MAX);
+        uint64_t attempts =
+            xf_unpack_u64(u, XF_OBJECT_ATTEMPTS_MAX * (has_left ? 2ULL : 1ULL) + has_left);
+        o->attempts = (uint32_t)(has_left ? attempts / 2 : attempts);
+        o->is_left = has_left && attempts % 2 == 1;
         last = o->key;
         m->size_bytes = o->size > UINT64_MAX - m->size_bytes ? UINT64_MAX : m->size_bytes + o->size;
     }
@@ -209,8 +213,8 @@ enum xf_code xf_manifest_decode(struct xf_str bytes, struct xf_manifest *out, st
     xf_unpack_init(&u, bytes);
     magic = xf_unpack_byte(&u);
     version = xf_unpack_byte(&u);
-    if (magic != MAGIC || version != VERSION) {
-        return XF_FAIL(err, XF_E_PROTO, "not a manifest of version %d", VERSION);
+    if (magic != MAGIC || version < 1 || version > VERSION) {
+        return XF_FAIL(err, XF_E_PROTO, "not a manifest of version 1 to %d", VERSION);
     }
     out->source_no = (uint32_t)xf_unpack_u64(&u, XF_SOURCE_NO_MAX);
     out->n = (uint32_t)xf_unpack_u64(&u, XF_MANIFEST_MAX);
@@ -219,7 +223,7 @@ enum xf_code xf_manifest_decode(struct xf_str bytes, struct xf_manifest *out, st
         return XF_FAIL(err, XF_E_PROTO, "manifest damaged in its header");
     }
     out->objects = xf_arena_calloc(&out->arena, out->n, sizeof(*out->objects));
-    decode_objects(&u, out);
+    decode_objects(&u, version > 1, out);
     if (!xf_unpack_is_done(&u)) {
         xf_manifest_fini(out);
         return XF_FAIL(err, XF_E_PROTO, "manifest damaged");

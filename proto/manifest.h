@@ -32,6 +32,7 @@ struct xf_object {
     struct xf_str storage_class; /* as listed; may be empty */
     struct xf_str version_id;    /* empty: the current one */
     uint32_t attempts;           /* spent on it so far, over all passes */
+    bool is_left; /* a failed try of this job stored what the destination has: no proof of it */
 };
 
 /* ---- writing ---- */

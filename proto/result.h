@@ -52,7 +52,8 @@ enum xf_result_flag {
     XF_RESULT_OWN = 1 << 3,          /* found as this job had written it before */
     XF_RESULT_CHANGED = 1 << 4, /* the source changed since listed; its newer form was copied */
     XF_RESULT_CLASS_DROPPED = 1 << 5, /* the destination does not know its storage class */
-    XF_RESULT_FLAGS_ALL = (1 << 6) - 1,
+    XF_RESULT_LEFT = 1 << 6, /* failed after a write: what the destination has may be that */
+    XF_RESULT_FLAGS_ALL = (1 << 7) - 1,
     XF_RESULT_DROPPED = XF_RESULT_TAGS_DROPPED | XF_RESULT_META_DROPPED | XF_RESULT_CLASS_DROPPED
 };
 

@@ -299,6 +299,39 @@ def c052_a_part_of_which_half_is_kept_is_found():
             b.same(f"c052{mode}/", mode)
 
 
+def c052_a_failed_proof_is_not_kept_where_the_job_keeps_what_is_there():
+    """What the job itself left, half an object, is neither skipped nor spared; what somebody else made is."""
+    for mode in MODES:
+        for policy in ("skip", "fail"):
+            with Bench("c052l") as b:
+                b.one.put("src", "c052/large", size=12 * MIB, seed=2)
+                b.one.put("src", "c052/theirs", size=12 * MIB, seed=3)
+                b.to(mode).put("dst", "c052/theirs", "somebody's")
+                b.to(mode).faults({"op": "CompleteMultipartUpload", "key": "c052/large", "id": "half", "count": 1, "action": {"store_size": 6 * MIB}})
+                want = "completed" if policy == "skip" else "completed_with_failures"
+                st = b.work("c052/", mode, PARTS + f'if_exists = "{policy}"\n', want=want)
+                o = st["objects"]
+                check(o["copied"] == 1 and o["skipped"] + o["failed"] == 1, f"{mode} {policy}: {json.dumps(o)}")
+                got = {k: v[0] for k, v in b.to(mode).dump("dst", "c052/").items()}
+                check(got == {b"c052/large": 12 * MIB, b"c052/theirs": 10}, f"{mode} {policy}: {got}")
+                check(b.to(mode).admin("faults")[0]["fired"] == 1, "nothing was halved")
+
+
+def c052_a_retry_replaces_what_failed_its_proof():
+    """Also a small object, also when a person asks for it, also where the job spares what is there."""
+    with Bench("c052r") as b:
+        b.one.put("src", "c052/k", size=1000, seed=2)
+        b.two.faults({"op": "PutObject", "id": "flip", "count": 2, "action": {"corrupt": True}})
+        text = 'if_exists = "fail"\n[verify]\nmode = "full"\n[retry]\nattempts = 2\n'
+        st = b.work("c052/", "relay", "[copy]\n" + text, want="completed_with_failures")
+        check(b.two.keys("dst") == [b"c052/k"], "nothing was left")
+        code, out, err = b.ctl("retry", st["id"])
+        check(code == 0, f"retry: exit {code}: {err}{out}")
+        st = b.ended(st["id"])
+        check(st["objects"]["copied"] == 1, json.dumps(st["objects"]))
+        b.same("c052/", "relay")
+
+
 def c052_full_verification_finds_a_flipped_bit():
     with Bench("c052v") as b:
         for mode in MODES:

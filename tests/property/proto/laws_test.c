@@ -214,6 +214,7 @@ static void gen_object(struct xf_rng *r, struct xf_object *o, struct xf_arena *a
     }
     o->version_id = keep(a, &b);
     o->attempts = (uint32_t)xf_gen_between(r, 0, XF_OBJECT_ATTEMPTS_MAX);
+    o->is_left = xf_rng_below(r, 2) == 1;
 }
 
 static void assert_object_equal(const struct xf_object *x, const struct xf_object *y)
@@ -225,6 +226,7 @@ static void assert_object_equal(const struct xf_object *x, const struct xf_objec
     assert_true(xf_str_eq(x->storage_class, y->storage_class));
     assert_true(xf_str_eq(x->version_id, y->version_id));
     assert_int_equal(x->attempts, y->attempts);
+    assert_int_equal(x->is_left, y->is_left);
 }
 
 static void check_manifest(struct xf_rng *r)

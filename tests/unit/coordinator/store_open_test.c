@@ -186,6 +186,7 @@ static void c095_an_older_schema_is_brought_up_to_date(void **state)
     kit_close(k);
     run_sql(k, "ALTER TABLE agent DROP COLUMN draining"); /* schema 1 had none */
     run_sql(k, "ALTER TABLE upload DROP COLUMN sum");
+    run_sql(k, "ALTER TABLE upload DROP COLUMN is_left");
     run_sql(k, "ALTER TABLE job DROP COLUMN dropped");
     run_sql(k, "DROP TABLE setting");
     run_sql(k, "PRAGMA user_version = 1");

@@ -54,6 +54,22 @@ static void fields_at_their_caps_are_taken_and_one_more_is_not(void **state)
     xf_manifest_enc_fini(&e);
 }
 
+static void manifests_of_version_1_are_read(void **state)
+{
+    static const char bytes[] = "M\x01\x00\x01" /* source 0, one object */
+                                "\x00\x01k\x05\x00\x00\x00\x00\x03";
+    struct xf_manifest m;
+    struct xf_err err;
+
+    (void)state;
+    assert_int_equal(xf_manifest_decode(xf_str_n(bytes, sizeof(bytes) - 1), &m, &err), XF_OK);
+    assert_int_equal(m.n, 1);
+    assert_int_equal(m.objects[0].size, 5);
+    assert_int_equal(m.objects[0].attempts, 3);
+    assert_false(m.objects[0].is_left);
+    xf_manifest_fini(&m);
+}
+
 static void thousand_objects_fill_it_and_reset_empties_it(void **state)
 {
     struct xf_manifest_enc e;
@@ -196,9 +212,10 @@ static void damaged_manifests_are_refused_and_leave_nothing(void **state)
         {"", 0},
         {"M", 1},
         {"X\x01\x00\x00", 4},
-        {"M\x02\x00\x00", 4},                                   /* another version */
+        {"M\x03\x00\x00", 4},                                   /* another version */
         {"M\x01\x00\xe9\x07", 5},                               /* 1001 objects */
         {"M\x01\x80\x80\x04\x00", 6},                           /* source 65536 */
+        {"M\x00\x00\x00", 4},                                   /* nor that */
         {"M\x01\x00\x01", 4},                                   /* an object that is not there */
         {"M\x01\x00\x00\x00", 5},                               /* a byte too many */
         {"M\x01\x80\x00\x00", 5},                               /* a number longer than needed */
@@ -227,6 +244,7 @@ static void damaged_manifests_are_refused_and_leave_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(manifests_of_version_1_are_read),
         cmocka_unit_test(fields_at_their_caps_are_taken_and_one_more_is_not),
         cmocka_unit_test(thousand_objects_fill_it_and_reset_empties_it),
         cmocka_unit_test(manifest_of_the_longest_fields_stays_within_its_bytes),
