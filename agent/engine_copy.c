@@ -242,7 +242,9 @@ static void judge(struct xf_op *op)
 
 void xf_copy_src_done(struct xf_op *op, const struct xf_s3_result *res)
 {
-    if (res->err.code == XF_E_NOT_FOUND && op->dst_size == op->size) {
+    bool may_be_it = op->dst_size == op->size && compare(op) != XF_VERIFY_DIFFERENT;
+
+    if (res->err.code == XF_E_NOT_FOUND && may_be_it) {
         xf_small_copied(op, XF_LEVEL_SIZE); /* gone after it was copied */
     } else if (res->err.code == XF_E_NOT_FOUND) {
         xf_op_go(op, XF_SMALL_GONE);

@@ -158,6 +158,24 @@ static void c004_an_ignored_condition_does_not_pass_for_the_old_version(void **s
     rig_close(&rig);
 }
 
+static void a_source_that_is_gone_proves_no_copy_of_another_version(void **state)
+{
+    (void)state;
+    struct rig rig;
+
+    rig_open(&rig, false, OVERWRITE, NULL);
+    rig_put(&rig, 0, "{\"bucket\":\"src\",\"key\":\"k\",\"size\":4000,\"seed\":1}");
+    struct xf_work *w = rig_batch(&rig, XF_TASK_BATCH, 1);
+    rig_faults(&rig,
+               "[{\"op\":\"CopyObject\",\"count\":1,\"action\":{\"ignore_conditions\":true,\"put\":"
+               "{\"bucket\":\"src\",\"key\":\"k\",\"size\":4000,\"seed\":77}}},"
+               "{\"op\":\"HeadObject\",\"bucket\":\"src\",\"count\":1,\"action\":{\"delete\":"
+               "{\"bucket\":\"src\",\"key\":\"k\"}}}]");
+    assert_int_equal(rig_run(&rig, w), XF_WORK_DONE);
+    assert_int_equal(rig.told[0].r.outcome, XF_OUTCOME_VANISHED);
+    rig_close(&rig);
+}
+
 static void bytes_that_do_not_match_the_etag_are_never_stored(void **state)
 {
     (void)state;
@@ -540,6 +558,7 @@ int main(void)
         cmocka_unit_test(c002_a_200_with_an_error_is_no_success),
         cmocka_unit_test(c002_the_inner_error_is_reported_when_tries_run_out),
         cmocka_unit_test(c004_an_ignored_condition_does_not_pass_for_the_old_version),
+        cmocka_unit_test(a_source_that_is_gone_proves_no_copy_of_another_version),
         cmocka_unit_test(c006_tags_that_are_denied_are_dropped_or_fail_as_asked),
         cmocka_unit_test(c008_no_copy_at_all_goes_by_relay_and_is_told_once),
         cmocka_unit_test(c011_kms_etags_are_not_compared),
