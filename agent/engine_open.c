@@ -291,9 +291,24 @@ static void opened(struct xf_op *op, const struct xf_s3_result *res)
     xf_op_end(op);
 }
 
+/* The abort task that follows finds it, and needs to keep it for nobody. */
+static void refuse_id(struct xf_op *op, struct xf_str upload_id)
+{
+    struct xf_err err;
+
+    (void)XF_FAIL(&err,
+                  XF_E_UNSUPPORTED,
+                  "the service gave an upload id of %zu bytes, at most %d can be kept",
+                  upload_id.len,
+                  (int)XF_UPLOAD_ID_MAX);
+    xf_upload_fail(op, &err, NULL, false);
+}
+
 static void create_done(struct xf_op *op, const struct xf_s3_result *res)
 {
-    if (res->err.code == XF_OK) {
+    if (res->err.code == XF_OK && res->upload_id.len > XF_UPLOAD_ID_MAX) {
+        refuse_id(op, res->upload_id);
+    } else if (res->err.code == XF_OK) {
         opened(op, res);
     } else if (xf_code_class(res->err.code) == XF_CLASS_RETRY) {
         xf_upload_retry(op, OPEN_FIND, &res->err); /* it may be open without our knowing */

@@ -36,10 +36,29 @@ static void transfer(struct xf_op *op)
     }
 }
 
+/* The store keeps it until Complete repeats it. */
+static void refuse_etag(struct xf_op *op, struct xf_str etag)
+{
+    struct xf_err err;
+
+    (void)XF_FAIL(&err,
+                  XF_E_UNSUPPORTED,
+                  "part %u: the service gave it an etag of %zu bytes, at most %d can be kept",
+                  op->part_no,
+                  etag.len,
+                  (int)XF_ETAG_MAX);
+    xf_upload_fail(op, &err, NULL, false);
+}
+
 static void told(struct xf_op *op, struct xf_str etag)
 {
     struct xf_run *run = op->run;
     struct xf_engine *e = run->e;
+
+    if (etag.len > XF_ETAG_MAX) {
+        refuse_etag(op, etag);
+        return;
+    }
     struct xf_work_part part = {
         .part_no = op->part_no,
         .etag = etag,

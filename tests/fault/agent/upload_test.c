@@ -460,6 +460,44 @@ static void c044_short_part_is_never_stored(void **state)
     }
 }
 
+/* More than a message or the store takes. */
+static void names_that_cannot_be_kept_end_the_upload(void **state)
+{
+    (void)state;
+    char long_name[1100];
+    char faults[1500];
+    struct rig rig;
+
+    memset(long_name, 'n', sizeof(long_name) - 1);
+    long_name[sizeof(long_name) - 1] = '\0';
+    rig_open(&rig, false, RELAY, NULL);
+    rig_put(&rig, 0, BIG);
+    (void)snprintf(faults,
+                   sizeof(faults),
+                   "[{\"op\":\"CreateMultipartUpload\",\"action\":{\"status\":200,\"work\":true,"
+                   "\"body\":\"<InitiateMultipartUploadResult><UploadId>%s</UploadId>"
+                   "</InitiateMultipartUploadResult>\"}}]",
+                   long_name);
+    rig_faults(&rig, faults);
+    assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_OPEN, "big", 1)), XF_WORK_FAILED);
+    assert_false(rig.has_opened);
+    assert_int_equal(rig.upload.r.code, XF_E_UNSUPPORTED);
+    rig_no_faults(&rig);
+    assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_ABORT, "big", 1)), XF_WORK_DONE);
+    assert_int_equal(rig_open_uploads(&rig), 0);
+
+    assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_OPEN, "big", 1)), XF_WORK_DONE);
+    (void)snprintf(faults,
+                   sizeof(faults),
+                   "[{\"op\":\"UploadPart\",\"action\":{\"headers\":{\"ETag\":\"%s\"}}}]",
+                   long_name);
+    rig_faults(&rig, faults);
+    assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_PARTS, "big", 1)), XF_WORK_FAILED);
+    assert_int_equal(rig.n_parts, 0);
+    assert_int_equal(rig.upload.r.code, XF_E_UNSUPPORTED);
+    rig_close(&rig);
+}
+
 static void an_abort_that_cannot_be_looked_at_is_given_up(void **state)
 {
     (void)state;
@@ -501,6 +539,7 @@ int main(void)
         cmocka_unit_test(c055_an_upload_in_use_by_somebody_else_is_left_alone),
         cmocka_unit_test(c055_abort_is_repeated_until_the_upload_is_gone),
         cmocka_unit_test(an_abort_that_cannot_be_looked_at_is_given_up),
+        cmocka_unit_test(names_that_cannot_be_kept_end_the_upload),
         cmocka_unit_test(an_older_upload_of_somebody_else_is_left_alone),
     };
     return xf_test_run("agent_upload", tests, NULL, NULL);
