@@ -336,6 +336,12 @@ static void on_results(struct xf_store_op *op)
         return;
     }
     xf_report_results(&p->opts, out->rows, out->n, &p->chunk);
+    if (p->chunk.full) {
+        struct xf_err err;
+        (void)XF_FAIL(&err, XF_E_LIMIT, "a page of the report is longer than a message may be");
+        reporting_fail(p, &err);
+        return;
+    }
     p->cursor = (struct xf_report_cursor){
         .is_past_notices = true, .uploads = out->next_uploads, .after = out->next};
     /* Pages without a line of interest are passed over here, some at a time. */

@@ -25,7 +25,7 @@ enum {
     XF_SUBMIT_KEY_MAX = 64,
     XF_SPEC_MAX = 1024 * 1024,
     XF_JSON_MAX = 8 * 1024 * 1024,
-    XF_CHUNK_MAX = 4 * 1024 * 1024,
+    XF_CHUNK_MAX = 15 * 1024 * 1024, /* holds the lines of 1,000 objects at their longest */
     XF_CURSOR_MAX = 512,
     XF_UPLOAD_ID_MAX = 1024,
     XF_PART_NO_MAX = 10000,

@@ -196,6 +196,35 @@ static void c005_the_report_tells_what_a_copy_lacks(void **state)
     assert_non_null(strstr(out.ptr, "\"dropped\":[\"tags\",\"storage_class\"]"));
 }
 
+/* A page of the longest lines: nothing of a report is cut off. */
+static void the_longest_page_of_a_report_fits_a_chunk(void **state)
+{
+    char key[XF_OBJECT_KEY_MAX];
+    char text[XF_RESULT_MSG_MAX];
+    struct xf_result_row *rows = xf_xcalloc(XF_MANIFEST_MAX, sizeof(*rows));
+    XF_AUTO(xf_job_spec) spec = make_spec();
+    XF_AUTO_BUF out;
+
+    (void)state;
+    memset(key, 1, sizeof(key));
+    memset(text, 1, sizeof(text));
+    for (size_t i = 0; i < XF_MANIFEST_MAX; i++) {
+        rows[i].object.key = xf_str_n(key, sizeof(key));
+        rows[i].result = (struct xf_result){.outcome = XF_OUTCOME_FAILED,
+                                            .code = XF_E_DENIED,
+                                            .s3_code = xf_str_n(text, XF_S3_CODE_MAX),
+                                            .message = xf_str_n(text, sizeof(text))};
+    }
+    xf_buf_init(&out, XF_CHUNK_MAX);
+    for (int is_json = 0; is_json < 2; is_json++) {
+        struct xf_report_opts o = {.spec = spec, .is_json = is_json != 0};
+        xf_buf_reset(&out);
+        xf_report_results(&o, rows, XF_MANIFEST_MAX, &out);
+        assert_false(out.full);
+    }
+    xf_xfree(rows);
+}
+
 static void c019_an_incomplete_listing_has_a_line_in_the_report(void **state)
 {
     const struct xf_notice_row rows[] = {
@@ -242,6 +271,7 @@ int main(void)
         cmocka_unit_test(errors_are_grouped_by_code_with_examples),
         cmocka_unit_test(c080_the_report_is_a_list_of_keys_that_can_be_fed_back),
         cmocka_unit_test(c005_the_report_tells_what_a_copy_lacks),
+        cmocka_unit_test(the_longest_page_of_a_report_fits_a_chunk),
         cmocka_unit_test(c019_an_incomplete_listing_has_a_line_in_the_report),
         cmocka_unit_test(a_report_s_cursor_comes_back_as_it_was),
     };
