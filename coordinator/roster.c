@@ -208,6 +208,35 @@ void xf_roster_drain(struct xf_coordinator *c, struct xf_cagent *a, bool on)
 /* ---- what people see ----------------------------------------------------------------------------
  */
 
+static bool is_unfit_for_any(struct xf_coordinator *c, const struct xf_cagent *a)
+{
+    XF_LIST_FOREACH (node, &a->fits) {
+        const struct xf_cfit *f = XF_CONTAINER_OF(node, struct xf_cfit, link);
+        if (!f->ok && xf_jobtab_get(c, f->job) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum xf_roster_state xf_roster_state(struct xf_coordinator *c, const struct xf_cagent *a)
+{
+    if (a->session == NULL) {
+        return XF_ROSTER_LOST;
+    }
+    if (a->is_draining) {
+        return XF_ROSTER_DRAINING;
+    }
+    return a->unwell != NULL || is_unfit_for_any(c, a) ? XF_ROSTER_UNFIT : XF_ROSTER_UP;
+}
+
+const char *xf_roster_state_name(enum xf_roster_state state)
+{
+    static const char *const names[XF_ROSTER_STATE_N] = {"up", "draining", "unfit", "lost"};
+
+    return names[state];
+}
+
 static void put_agent(struct xf_coordinator *c, struct xf_json *out, const struct xf_cagent *a)
 {
     XF_AUTO_BUF reason;
@@ -216,7 +245,7 @@ static void put_agent(struct xf_coordinator *c, struct xf_json *out, const struc
     int64_t seen = a->session != NULL ? a->session->last_seen_ms : a->seen_ms;
     struct xf_status_agent s = {
         .id = xf_str_c(a->id),
-        .state = "up",
+        .state = xf_roster_state_name(xf_roster_state(c, a)),
         .version = xf_str_c(a->version),
         .host = xf_str_c(a->host),
         .in_flight = a->in_flight,
@@ -231,17 +260,13 @@ static void put_agent(struct xf_coordinator *c, struct xf_json *out, const struc
         const struct xf_cfit *f = XF_CONTAINER_OF(node, struct xf_cfit, link);
         const struct xf_cjob *j = xf_jobtab_get(c, f->job);
         if (!f->ok && j != NULL) {
-            s.state = "unfit";
             xf_buf_putf(&reason, "%s%s: ", reason.len > 0 ? "; " : "", j->public_id);
             xf_buf_put_escaped(&reason, xf_str_c(f->text));
         }
     }
     if (a->unwell != NULL) {
-        s.state = "unfit";
         xf_buf_put_escaped(&reason, xf_str_c(a->unwell));
     }
-    s.state = a->is_draining ? "draining" : s.state;
-    s.state = a->session == NULL ? "lost" : s.state;
     s.reason = xf_buf_view(&reason);
     xf_json_append(out, xf_status_agent(&s));
 }

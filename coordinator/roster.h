@@ -36,6 +36,17 @@ void xf_roster_order_job(struct xf_coordinator *c, const struct xf_cjob *j);
 void xf_roster_drain(struct xf_coordinator *c, struct xf_cagent *a, bool on);
 /** End a lease without an end of its task; the task is ready again after the commit. */
 void xf_roster_give_back(struct xf_coordinator *c, struct xf_lease *lease, enum xf_how how);
+
+enum xf_roster_state {
+    XF_ROSTER_UP,
+    XF_ROSTER_DRAINING,
+    XF_ROSTER_UNFIT,
+    XF_ROSTER_LOST,
+    XF_ROSTER_STATE_N
+};
+/** What people and metrics are told of it; the last that holds counts. */
+enum xf_roster_state xf_roster_state(struct xf_coordinator *c, const struct xf_cagent *a);
+const char *xf_roster_state_name(enum xf_roster_state state); /* "up" */
 struct xf_json *xf_roster_json(struct xf_coordinator *c);
 
 #endif

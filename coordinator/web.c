@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "coordinator/metrics.h"
+#include "coordinator/roster.h"
 #include "coordinator/views.h"
 
 static const char type_json[] = "application/json";
@@ -124,8 +125,7 @@ static void get_ready(void *arg, struct xf_httpd_req *req, struct xf_str rest)
 /* Gauges are taken from where they are kept, at the moment of the question. */
 static void refresh_gauges(struct xf_coordinator *c)
 {
-    const char *const states[] = {"up", "draining", "unfit", "lost"};
-    double by_state[XF_ARRAY_LEN(states)] = {0};
+    double by_state[XF_ROSTER_STATE_N] = {0};
     struct xf_store_stats store;
     struct xf_hub_stats hub;
     double ready = 0;
@@ -139,12 +139,12 @@ static void refresh_gauges(struct xf_coordinator *c)
     }
     XF_LIST_FOREACH (node, &c->agents) {
         const struct xf_cagent *a = XF_CONTAINER_OF(node, struct xf_cagent, link);
-        size_t s = a->session == NULL ? 3 : a->unwell != NULL ? 2 : a->is_draining ? 1 : 0;
-        by_state[s]++;
+        by_state[xf_roster_state(c, a)]++;
         in_flight += (double)a->in_flight;
     }
-    for (size_t i = 0; i < XF_ARRAY_LEN(states); i++) {
-        xf_cmetrics_set(c->metrics, XF_CM_AGENTS, states[i], by_state[i]);
+    for (int i = 0; i < XF_ROSTER_STATE_N; i++) {
+        const char *name = xf_roster_state_name((enum xf_roster_state)i);
+        xf_cmetrics_set(c->metrics, XF_CM_AGENTS, name, by_state[i]);
     }
     xf_cmetrics_set(c->metrics, XF_CM_BATCHES, "ready", ready);
     xf_cmetrics_set(c->metrics, XF_CM_BATCHES, "leased", leased);

@@ -136,6 +136,7 @@ def test_explain_tells_who_cannot_work_for_a_job():
         check("none of 1 agents" in told, told)
         x = json.loads(lab.ctl("explain", job, "--json")[1])
         check(x["bound_by"] == "no_fit_agent" and x["figures"]["agents_up"] == 1 and x["figures"]["agents_fit"] == 0, json.dumps(x))
+        check('xfer_agents{state="unfit"} 1' in lab.http("metrics").splitlines(), "the metrics tell another state than status")
         lab.agent("well")
         wait_for("copies", lambda: lab.status(job)["objects"]["copied"] > 0, 30)
         st = lab.status(job)
