@@ -330,8 +330,13 @@ void xf_coordinator_free(struct xf_coordinator *c)
     xf_map_fini(&c->jobs_by_id);
     xf_map_fini(&c->agents_by_id);
     xf_map_fini(&c->ended_by_task);
-    xf_buf_fini(&c->token_text[0]);
-    xf_buf_fini(&c->token_text[1]);
+    for (size_t i = 0; i < XF_ARRAY_LEN(c->token_text); i++) {
+        struct xf_buf *text = &c->token_text[i];
+        if (text->ptr != NULL) {
+            xf_wipe(text->ptr, text->cap);
+        }
+        xf_buf_fini(text);
+    }
     xf_xfree(c->agent_tokens);
     xf_xfree(c->operator_tokens);
     xf_metrics_free(c->metrics);

@@ -511,7 +511,6 @@ static struct xf_store_op *make_failed(const struct xf_msg_item *m, struct item 
     return is_upload_step(it->kind) ? make_upload_end(m, it) : NULL;
 }
 
-/* NULL: the item makes no sense for its task. */
 /* What an agent did in a lease that it had lost may have landed late: the batch is looked at again
  * after its present attempt. */
 static struct xf_store_op *make_recheck(struct item *it)
@@ -522,6 +521,7 @@ static struct xf_store_op *make_recheck(struct item *it)
     return op;
 }
 
+/* NULL: the item makes no sense for its task. */
 static struct xf_store_op *make_op(struct beat *b, const struct xf_msg_item *m, struct item *it)
 {
     if (m->kind == XF_ITEM_GIVE_BACK && m->how == (uint32_t)XF_HOW_EXPIRED) {
