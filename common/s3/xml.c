@@ -59,9 +59,15 @@ struct rows { /* a growing array inside the document */
     size_t cap;
 };
 
+struct known {
+    const xmlChar *name;
+    enum element e;
+};
+
 struct xf_xml {
     xmlParserCtxtPtr ctxt;
     unsigned docs;
+    struct known known[64]; /* of this context */
     struct xf_xml_filter filter;
     struct xf_buf filtered;
     struct xf_buf text; /* of the present element */
@@ -460,12 +466,24 @@ static int by_name(const void *key, const void *row)
     return strcmp(key, *(const char *const *)row);
 }
 
-static enum element element_of(const xmlChar *name)
+static enum element find_element(const xmlChar *name)
 {
     const char *const *row = bsearch(
         name, element_names, XF_ARRAY_LEN(element_names), sizeof(element_names[0]), by_name);
 
     return row != NULL ? (enum element)(row - element_names) : E_OTHER;
+}
+
+/* libxml2 gives a name by the same pointer as long as its context lives. */
+static enum element element_of(struct xf_xml *x, const xmlChar *name)
+{
+    struct known *k = &x->known[((uintptr_t)name >> 3) % XF_ARRAY_LEN(x->known)];
+
+    if (k->name != name) {
+        k->name = name;
+        k->e = find_element(name);
+    }
+    return k->e;
 }
 
 static enum xf_xml_root root_of(enum element e)
@@ -508,7 +526,7 @@ static void sax_start(void *arg,
                       const xmlChar **attributes)
 {
     struct xf_xml *x = arg;
-    enum element e = element_of(name);
+    enum element e = element_of(x, name);
 
     (void)prefix; /* by local name; attributes say nothing we need */
     (void)uri;
@@ -588,6 +606,7 @@ static void ctxt_new(struct xf_xml *x)
     XF_ASSERT(x->ctxt != NULL);
     (void)xmlCtxtUseOptions(x->ctxt, XML_PARSE_NONET); /* gives back options it does not know */
     x->docs = 0;
+    memset(x->known, 0, sizeof(x->known));
 }
 
 struct xf_xml *xf_xml_new(void)

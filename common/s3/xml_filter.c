@@ -301,13 +301,51 @@ run_plain(struct xf_xml_filter *f, const char *data, size_t at, size_t len, stru
     return at;
 }
 
+static bool is_name_start(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* A whole tag without attributes, from its '<' at `at`: most of a listing is made of them. Gives
+ * where it ends, or `at` when it is anything else, or not all here. */
+static size_t
+run_tag(struct xf_xml_filter *f, const char *data, size_t at, size_t len, struct xf_buf *out)
+{
+    bool is_end = len - at > 1 && data[at + 1] == '/';
+    size_t to = at + (is_end ? 2 : 1);
+
+    if (f->state != TEXT || f->depth == 0 || data[at] != '<' || to >= len ||
+        !is_name_start(data[to])) {
+        return at;
+    }
+    while (to < len && is_plain_in_tag((unsigned char)data[to])) {
+        to++;
+    }
+    if (to == len || data[to] != '>') {
+        return at;
+    }
+    if (is_end) {
+        f->depth--;
+    } else if (data[to - 1] != '/') {
+        f->depth++;
+    }
+    f->prev = '>';
+    xf_buf_put_mem(out, data + at, to + 1 - at);
+    return to + 1;
+}
+
 const char *
 xf_xml_filter_run(struct xf_xml_filter *f, const char *data, size_t len, struct xf_buf *out)
 {
     for (size_t i = 0; i < len; i++) {
         const char *wrong;
+        size_t from;
 
-        i = run_plain(f, data, i, len, out);
+        do {
+            from = i;
+            i = run_plain(f, data, i, len, out);
+            i = i < len ? run_tag(f, data, i, len, out) : i;
+        } while (i > from && i < len);
         if (i == len) {
             break;
         }
@@ -327,13 +365,31 @@ xf_xml_filter_run(struct xf_xml_filter *f, const char *data, size_t len, struct 
     return NULL;
 }
 
+/* The first byte from 0x80 on at or after `at`, or len. */
+static size_t skip_ascii(const unsigned char *text, size_t at, size_t len)
+{
+    uint64_t eight;
+
+    for (; len - at >= sizeof(eight); at += sizeof(eight)) {
+        memcpy(&eight, text + at, sizeof(eight));
+        if ((eight & UINT64_C(0x8080808080808080)) != 0) {
+            break;
+        }
+    }
+    while (at < len && text[at] < 0x80) {
+        at++;
+    }
+    return at;
+}
+
 void xf_xml_unfilter(struct xf_buf *out, const unsigned char *text, size_t len)
 {
     size_t from = 0;
 
     for (size_t i = 0; i < len; i++) {
-        if (text[i] < 0x80) {
-            continue;
+        i = skip_ascii(text, i, len);
+        if (i == len) {
+            break;
         }
         xf_buf_put_mem(out, text + from, i - from);
         if (i + 1 < len) { /* two bytes: U+0080 to U+011F, whose low eight bits are the byte */
