@@ -305,6 +305,7 @@ static void on_page(struct xf_listing *g, const struct xf_xml_doc *listed)
     g->waits = 0;
     g->is_key_good = false; /* of what comes later it says nothing */
     g->n_keys += doc->n_objects;
+    g->env->is_v1 = g->env->is_v1 || doc->is_v1; /* from now on its markers are used */
     switch (xf_walk_page(&g->walk, doc, xf_buf_view(&g->cursor), &err)) {
     case XF_WALK_PAGE:
         keep_ends(g, doc);
@@ -467,6 +468,7 @@ static void ask_page(struct xf_listing *g)
         .prefix = url->prefix,
         .start_after = xf_buf_view(&g->cursor),
         .token = xf_buf_view(&g->walk.token),
+        .is_v1 = g->env->is_v1,
     };
 
     g->state = XF_LISTING_ASKING;

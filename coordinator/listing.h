@@ -51,6 +51,7 @@ struct xf_listing_env {
     int64_t start_ms; /* the job's start, wall clock; ages in [select] count from it */
     struct xf_job_spec *spec;
     struct xf_s3 *s3; /* made by the first listing that can */
+    bool is_v1;       /* the service answers list-type=2 as if it were not there */
     struct xf_limit *limit;
     struct xf_rng *rng;
 };

@@ -379,7 +379,7 @@ static void look(struct xf_spread *s, struct xf_str point)
     const struct xf_job_url *url = &s->env.spec->source.urls[s->env.source_no];
     struct look *l = xf_xcalloc(1, sizeof(*l));
     const struct xf_s3_list_opts o = {
-        .bucket = url->bucket, .prefix = url->prefix, .start_after = point};
+        .bucket = url->bucket, .prefix = url->prefix, .start_after = point, .is_v1 = s->env.is_v1};
 
     l->s = s;
     l->asked_ms = xf_loop_mono_ms(s->o.side.loop);

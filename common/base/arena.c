@@ -28,6 +28,20 @@ void xf_arena_fini(struct xf_arena *a)
     a->used = 0;
 }
 
+void xf_arena_reset(struct xf_arena *a)
+{
+    while (a->chunks != NULL && a->chunks->next != NULL) { /* the first that was made is smallest */
+        struct xf_arena_chunk *next = a->chunks->next;
+
+        xf_xfree(a->chunks);
+        a->chunks = next;
+    }
+    if (a->chunks != NULL && a->chunks->cap > CHUNK_SIZE) {
+        xf_arena_fini(a); /* made for one large piece */
+    }
+    a->used = 0;
+}
+
 /* Chunks double, so that a large message costs few of them. */
 static void grow(struct xf_arena *a, size_t need)
 {

@@ -19,6 +19,8 @@ struct xf_arena {
 
 void xf_arena_init(struct xf_arena *a);
 void xf_arena_fini(struct xf_arena *a); /* everything taken from it is gone; ready again */
+/** The same, but a chunk of some kilobytes is kept for what comes next. */
+void xf_arena_reset(struct xf_arena *a);
 /** n * size zeroed bytes, aligned for any type. Never NULL. */
 void *xf_arena_calloc(struct xf_arena *a, size_t n, size_t size) __attribute__((returns_nonnull));
 /** A copy of the bytes with a NUL behind them. */

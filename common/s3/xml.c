@@ -2,11 +2,12 @@
  * xml.c - libxml2's push parser over the filter, and what each S3 document is made of.
  *
  * Elements are numbered by a sorted table; a stack of numbers tells where we are. Leaves are stored
- * when they end, rows (Contents, Part, Upload, Tag) when they end. Strings live in blocks that do
- * not move until the reset.
+ * when they end, rows (Contents, Part, Upload, Tag) when they end. Strings live in an arena
+ * until the reset.
  */
 #include "common/s3/xml.h"
 
+#include "common/base/arena.h"
 #include "common/base/clock.h"
 #include "common/base/list.h"
 #include "common/s3/plan.h"
@@ -17,7 +18,6 @@
 
 #include <stdlib.h>
 
-#define BLOCK_BYTES  (32U * 1024U)
 #define DOCS_MAX     256U /* documents of one libxml2 context: its dictionary only grows */
 #define FILTERED_MAX (XF_XML_BODY_MAX * 8U) /* a piece may grow to six times its size */
 
@@ -46,13 +46,6 @@ static const char *const element_names[] = {
 #undef ELEMENT_NAME
 };
 
-struct block {
-    struct block *next;
-    size_t len;
-    size_t cap;
-    char bytes[];
-};
-
 struct rows { /* a growing array inside the document */
     void *ptr;
     size_t n;
@@ -71,7 +64,7 @@ struct xf_xml {
     struct xf_xml_filter filter;
     struct xf_buf filtered;
     struct xf_buf text; /* of the present element */
-    struct block *blocks;
+    struct xf_arena strings;
     uint64_t bytes;
     bool broken;
     struct xf_err err; /* of the first fault */
@@ -98,55 +91,9 @@ struct xf_xml {
 
 /* ---- memory ---- */
 
-static char *room(struct xf_xml *x, size_t len)
-{
-    struct block *b = x->blocks;
-    char *at;
-
-    if (b == NULL || b->cap - b->len < len) {
-        size_t cap = len > BLOCK_BYTES ? len : BLOCK_BYTES;
-
-        b = xf_xmalloc(sizeof(*b) + cap);
-        b->len = 0;
-        b->cap = cap;
-        b->next = x->blocks;
-        x->blocks = b;
-    }
-    at = b->bytes + b->len;
-    b->len += len;
-    return at;
-}
-
 static struct xf_str keep(struct xf_xml *x, struct xf_str text)
 {
-    char *at;
-
-    if (text.len == 0) {
-        return XF_STR_EMPTY;
-    }
-    at = room(x, text.len);
-    memcpy(at, text.ptr, text.len);
-    return (struct xf_str){at, text.len};
-}
-
-/* All blocks but one of the usual size go. */
-static void drop_blocks(struct xf_xml *x, bool all)
-{
-    struct block *kept = NULL;
-
-    while (x->blocks != NULL) {
-        struct block *b = x->blocks;
-
-        x->blocks = b->next;
-        if (!all && kept == NULL && b->cap == BLOCK_BYTES) {
-            b->len = 0;
-            b->next = NULL;
-            kept = b;
-        } else {
-            xf_xfree(b);
-        }
-    }
-    x->blocks = kept;
+    return text.len == 0 ? XF_STR_EMPTY : xf_arena_dup(&x->strings, text);
 }
 
 static void *row_add(struct xf_xml *x, struct rows *rows, size_t size)
@@ -627,7 +574,7 @@ void xf_xml_free(struct xf_xml *x)
         return;
     }
     xmlFreeParserCtxt(x->ctxt);
-    drop_blocks(x, true);
+    xf_arena_fini(&x->strings);
     xf_buf_fini(&x->filtered);
     xf_buf_fini(&x->text);
     xf_xfree(x->objects.ptr);
@@ -648,7 +595,7 @@ void xf_xml_reset(struct xf_xml *x)
         xmlFreeParserCtxt(x->ctxt);
         ctxt_new(x);
     }
-    drop_blocks(x, false);
+    xf_arena_reset(&x->strings);
     for (size_t i = 0; i < XF_ARRAY_LEN(rows); i++) {
         rows[i]->n = 0;
     }

@@ -237,5 +237,14 @@ def test_a_server_that_ignores_start_after_is_listed_in_one_row():
         b.same("")
 
 
+def test_a_server_that_knows_only_the_first_listing_is_listed():
+    with Bench("v1", one=("--synth", "src:8000:1KiB:dirs", "--latency", "list=20")) as b:
+        b.one.faults({"op": ["ListObjectsV2", "ListObjects"], "action": {"list": {"v1_only": True}}})
+        st = b.work("")
+        check(st["objects"]["copied"] == 8000, json.dumps(st))
+        check(b.one.count("ListObjects") > 0, "the first listing was not used")
+        b.same("")
+
+
 if __name__ == "__main__":
     run(cases(globals()))

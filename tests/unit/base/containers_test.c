@@ -1,4 +1,5 @@
 /* containers_test.c - the hash map against a plain array, and the list. */
+#include "common/base/arena.h"
 #include "common/base/list.h"
 #include "common/base/map.h"
 #include "common/base/rng.h"
@@ -80,9 +81,31 @@ static void a_list_keeps_order_and_lets_go_twice(void **state)
     assert_null(xf_list_pop_front(&list));
 }
 
+static void an_arena_is_used_again_after_its_reset(void **state)
+{
+    (void)state;
+    XF_AUTO_ARENA a = {0};
+
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 1000; i++) {
+            struct xf_str s = xf_arena_dup(&a, XF_STR_LIT("some text"));
+            assert_true(xf_str_eq_c(s, "some text"));
+        }
+        char *large = xf_arena_calloc(&a, 1, 100000);
+        assert_int_equal(large[99999], 0);
+        xf_arena_reset(&a);
+    }
+    (void)xf_arena_calloc(&a, 1, 1 << 20);
+    xf_arena_fini(&a);
+    (void)xf_arena_calloc(&a, 1, 1 << 20); /* the only chunk is a large one */
+    xf_arena_reset(&a);
+    assert_null(a.chunks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_arena_is_used_again_after_its_reset),
         cmocka_unit_test(the_map_agrees_with_an_array_under_random_work),
         cmocka_unit_test(a_list_keeps_order_and_lets_go_twice),
     };
