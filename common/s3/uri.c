@@ -102,6 +102,7 @@ static bool is_s3_label(struct xf_str host)
 static const struct partition *partition_of_host(struct xf_str host)
 {
     const struct partition *found = NULL;
+    const struct partition *by_label;
     struct xf_str label;
 
     if (!is_s3_label(host)) {
@@ -127,9 +128,11 @@ static const struct partition *partition_of_host(struct xf_str host)
     if (xf_str_starts(label, XF_STR_LIT("s3-"))) {
         label = xf_str_sub(label, 3, label.len);
     }
-    return partition_of(label) != NULL                        ? partition_of(label)
-           : strcmp(found->suffix, aws_partition.suffix) == 0 ? &aws_partition
-                                                              : found;
+    by_label = partition_of(label);
+    if (by_label != NULL && strcmp(by_label->suffix, found->suffix) == 0) {
+        return by_label;
+    }
+    return strcmp(found->suffix, aws_partition.suffix) == 0 ? &aws_partition : found;
 }
 
 static bool is_aws_host(struct xf_str host)

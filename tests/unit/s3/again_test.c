@@ -515,6 +515,7 @@ static void c064_keys_do_not_follow_a_location_to_strangers(void **state)
         {"https://s3.us-east-1.amazonaws.com",
          "https://bkt.s3.cn-north-1.amazonaws.com.cn/k",
          false},
+        {"https://s3.us-east-1.amazonaws.com", "https://bkt.s3.us-east-9.c2s.ic.gov/k", false},
         {"https://s3.us-east-1.amazonaws.com",
          "https://bkt.s3.us-gov-west-1.amazonaws.com/k",
          false},
