@@ -460,7 +460,8 @@ static void dispatch(struct chan *c, const union reply *r, const struct xf_err *
     case XF_KIND_DRAIN:
     case XF_KIND_VERSION:
     case XF_KIND_EXPLAIN:
-    case XF_KIND_TUNE: XF_ASSERT(!"an agent sends none of these"); break;
+    case XF_KIND_TUNE:
+    case XF_KIND_PRUNE: XF_ASSERT(!"an agent sends none of these"); break;
     }
 }
 

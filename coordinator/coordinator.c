@@ -18,6 +18,7 @@
 #include "coordinator/jobtab.h"
 #include "coordinator/metrics.h"
 #include "coordinator/operators.h"
+#include "coordinator/prune.h"
 #include "coordinator/roster.h"
 #include "coordinator/submit.h"
 #include "coordinator/tuning.h"
@@ -193,6 +194,7 @@ static void on_tick(struct xf_timer *t)
     xf_timer_in(c->loop, &c->tick, XF_CORE_TICK_MS);
     xf_jobs_tick(c);
     xf_agents_tick(c);
+    xf_prune_tick(c);
 }
 
 static void on_kick(struct xf_timer *t)
@@ -269,6 +271,7 @@ enum xf_code xf_coordinator_new(const struct xf_coordinator_opts *opts,
     xf_buf_init(&c->token_text[1], 0);
     xf_rng_init_os(&c->rng);
     c->metrics = xf_cmetrics_new();
+    c->prune_wanted = true; /* the last coordinator may have been killed at it */
     c->tick = (struct xf_timer){.cb = on_tick, .arg = c};
     c->kick = (struct xf_timer){.cb = on_kick, .arg = c};
     XF_TRY(open_all(c, err));

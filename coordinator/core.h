@@ -160,6 +160,8 @@ struct xf_coordinator {
     struct xf_timer kick; /* agents that wait for work are served when it fires */
     size_t n_agents_up;
     struct xf_tuning tuning; /* the fleet's */
+    bool prune_wanted;       /* jobs are marked to be forgotten, or may be */
+    bool is_pruning;         /* a step of it is on the way to the store */
     struct xf_rng rng;
     enum xf_core_state state;
     size_t n_loading; /* jobs whose spec is being read */

@@ -243,7 +243,8 @@ static void dispatch(struct session *s, struct xf_hub_req *r, const void *m)
     case XF_KIND_DRAIN:
     case XF_KIND_VERSION:
     case XF_KIND_EXPLAIN:
-    case XF_KIND_TUNE: XF_ASSERT(!"operators have no session"); break;
+    case XF_KIND_TUNE:
+    case XF_KIND_PRUNE: XF_ASSERT(!"operators have no session"); break;
     }
 }
 

@@ -10,6 +10,7 @@
 #include "common/job/spec.h"
 #include "coordinator/jobs.h"
 #include "coordinator/jobtab.h"
+#include "coordinator/prune.h"
 #include "coordinator/report.h"
 #include "coordinator/roster.h"
 #include "coordinator/submit.h"
@@ -474,6 +475,7 @@ void xf_operators_on_request(void *arg, enum xf_kind kind, const void *m, struct
     case XF_KIND_REPORT: on_report(c, m, r); break;
     case XF_KIND_DRAIN: on_drain(c, m, r); break;
     case XF_KIND_TUNE: xf_tune(c, m, r); break;
+    case XF_KIND_PRUNE: xf_prune(c, m, r); break;
     case XF_KIND_VERSION: reply_version(c, r); break;
     default:
         xf_core_refuse(r, XF_E_UNSUPPORTED, "this coordinator does not support the command yet");

@@ -51,6 +51,8 @@ struct xf_store_op {
         struct xf_in_page_commit page_commit;
         struct xf_in_shard_split shard_split;
         struct xf_in_tune tune;
+        struct xf_in_prune prune;
+        struct xf_in_prune_step prune_step;
         struct xf_in_lease lease;
         struct xf_in_checkpoint checkpoint;
         struct xf_in_give_back give_back;
@@ -80,6 +82,8 @@ struct xf_store_op {
         struct xf_out_abort_done abort_done;
         struct xf_out_recheck recheck;
         struct xf_out_retry retry;
+        struct xf_out_prune prune;
+        struct xf_out_prune_step prune_step;
         struct xf_out_agent_seen agent_seen;
         struct xf_out_read_jobs read_jobs;
         struct xf_out_read_job read_job;

@@ -32,8 +32,12 @@ xf_job_brief(struct xf_work *w, int64_t job, struct xf_job_brief *out, struct xf
     XF_AUTO_STMT *st = NULL;
     bool found;
 
-    XF_TRY(
-        xf_sql_start(&w->sql, &st, err, "SELECT id, state, stop FROM job WHERE id = ?", "i", job));
+    XF_TRY(xf_sql_start(&w->sql,
+                        &st,
+                        err,
+                        "SELECT id, state, stop FROM job WHERE id = ? AND pruned = 0",
+                        "i",
+                        job));
     XF_TRY(xf_sql_next(&w->sql, st, &found, err));
     if (!found) {
         return XF_FAIL(err, XF_E_NOT_FOUND, "no job %lld", (long long)job);

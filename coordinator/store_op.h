@@ -15,6 +15,7 @@
 #ifndef XF_COORDINATOR_STORE_OP_H
 #define XF_COORDINATOR_STORE_OP_H
 
+#include "coordinator/store_prune_op.h"
 #include "coordinator/store_read.h"
 #include "coordinator/store_rows.h"
 #include "coordinator/store_task_op.h"
@@ -38,7 +39,9 @@
     X(NOTE, note)                   \
     X(AGENT_SEEN, agent_seen)       \
     X(AGENT_DRAIN, agent_drain)     \
-    X(TUNE, tune)
+    X(TUNE, tune)                   \
+    X(PRUNE, prune)                 \
+    X(PRUNE_STEP, prune_step)
 
 /* Creates the job (queued), its copy pass and one open shard a source. The same submit_key again:
  * the first one's ids, is_new false. */

@@ -86,14 +86,15 @@ enum xf_code xf_do_read_jobs(struct xf_work *w, struct xf_store_op *op, struct x
     struct xf_out_read_jobs *out = &op->out.read_jobs;
     uint32_t limit = page_limit(in->limit);
     XF_AUTO_STMT *st = NULL;
-#define JOBS_PAGE(which) \
-    JOB_COLUMNS " WHERE (?1 = 0 OR j.id < ?1)" which " ORDER BY j.id DESC LIMIT ?2"
+#define FROM_NEWEST      " WHERE (?1 = 0 OR j.id < ?1) AND j.pruned = 0"
+#define JOBS_PAGE(which) JOB_COLUMNS FROM_NEWEST which " ORDER BY j.id DESC LIMIT ?2"
     static const char *const sql[] = {
         [XF_JOBS_ALL] = JOBS_PAGE(""),
         [XF_JOBS_LIVE] = JOBS_PAGE(" AND j.state IN " S_JOB_LIVE), /* index job_live */
         [XF_JOBS_ENDED] = JOBS_PAGE(" AND j.state NOT IN " S_JOB_LIVE),
     };
 #undef JOBS_PAGE
+#undef FROM_NEWEST
 
     out->rows = xf_arena_calloc(&op->out_arena, limit, sizeof(*out->rows));
     XF_TRY(xf_sql_start(&w->sql, &st, err, sql[in->which], "ii", in->after, (int64_t)limit + 1));
@@ -137,9 +138,10 @@ enum xf_code xf_do_read_job(struct xf_work *w, struct xf_store_op *op, struct xf
         XF_TRY(xf_sql_start(&w->sql,
                             &st,
                             err,
-                            JOB_COLUMNS " WHERE (?1 > 0 AND j.id = ?1) OR (?1 = 0 AND"
-                                        " substr(j.public_id, 1, length(?2)) = ?2 AND ?2 <> '')"
-                                        " ORDER BY length(j.public_id) LIMIT 2",
+                            JOB_COLUMNS
+                            " WHERE j.pruned = 0 AND ((?1 > 0 AND j.id = ?1) OR (?1 = 0"
+                            " AND substr(j.public_id, 1, length(?2)) = ?2 AND ?2 <> ''))"
+                            " ORDER BY length(j.public_id) LIMIT 2",
                             "is",
                             in->job,
                             in->public_id));

@@ -152,6 +152,12 @@ static const char *const migration_6[] = {
     "PRAGMA user_version = 6",
 };
 
+static const char *const migration_7[] = {
+    "ALTER TABLE job ADD COLUMN pruned INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX job_pruned ON job(id) WHERE pruned = 1",
+    "PRAGMA user_version = 7",
+};
+
 static const struct {
     const char *const *statements;
     size_t n;
@@ -160,7 +166,8 @@ static const struct {
                   {migration_3, XF_ARRAY_LEN(migration_3)},
                   {migration_4, XF_ARRAY_LEN(migration_4)},
                   {migration_5, XF_ARRAY_LEN(migration_5)},
-                  {migration_6, XF_ARRAY_LEN(migration_6)}};
+                  {migration_6, XF_ARRAY_LEN(migration_6)},
+                  {migration_7, XF_ARRAY_LEN(migration_7)}};
 
 int xf_schema_version(void)
 {

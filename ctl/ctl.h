@@ -40,6 +40,7 @@ struct xf_ctl_opts {
     const char *cls;
     const char *format;
     const char *only;
+    const char *older_than;
 };
 
 struct xf_ctl {
@@ -116,6 +117,7 @@ int xf_cmd_show(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_explain(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_control(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_report(void *ctx, const struct xf_opt_parsed *p);
+int xf_cmd_prune(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_tune(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_agents(void *ctx, const struct xf_opt_parsed *p);
 int xf_cmd_generate(void *ctx, const struct xf_opt_parsed *p);

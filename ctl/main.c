@@ -54,6 +54,11 @@ static const struct xf_opt report_opts[] = {
     {OPT("only", "WHAT", only, "failed: only the objects that failed"), .choices = onlys},
 };
 
+static const struct xf_opt prune_opts[] = {
+    {OPT("older-than", "AGE", older_than, "only jobs that ended that long ago: 12h, 30d; 0s: all")},
+    {OPT("dry-run", NULL, dry_run, "tell which jobs these are, and forget none")},
+};
+
 #define OPTS(table) .opts = (table), .n_opts = XF_ARRAY_LEN(table)
 #define JOB_ARG     .args = "JOB", .min_args = 1, .max_args = 1
 #define LATER(name_)                                     \
@@ -101,6 +106,11 @@ static const struct xf_opt_cmd cmds[] = {
     {.name = "report", JOB_ARG, .summary = "every object's outcome, as CSV or JSON lines",
      .examples = "xferctl report j-1a2b3c --only failed > failed.csv\nxferctl report j-1a2b3c --format json",
      OPTS(report_opts), .group = "Jobs", .run = xf_cmd_report},
+    {.name = "prune", .args = "[JOB]", .max_args = 1, .summary = "forget ended jobs: their reports, errors and rows",
+     .text = "A job that has not ended is refused. The ids are printed, and nobody finds the jobs from then on; their rows go in small "
+             "steps beside other work, and the room in the store is used again. What was copied stays.",
+     .examples = "xferctl prune j-1a2b3c\nxferctl prune --older-than 30d --dry-run\nxferctl prune --older-than 30d",
+     OPTS(prune_opts), .group = "Jobs", .run = xf_cmd_prune},
     {.name = "tune", .args = "[JOB] [KEY=VALUE ...]", .max_args = 8, .summary = "change limits while work goes on, or show them",
      .text = "Keys: bandwidth (\"2Gbit/s\"), request_rate (\"500/s\"), both of all agents together, and in_flight (requests at a time on "
              "each agent). Values may go by the time of day at the coordinator's host: \"08:00,2Gbit/s 20:00,off\". off: no limit; default: "
@@ -117,7 +127,7 @@ static const struct xf_opt_cmd cmds[] = {
     {.name = "man", .summary = "print the manual page", .examples = "xferctl man | man -l -", .group = "Here", .run = xf_cmd_man},
     {.name = "version", .summary = "print the version", .group = "Here", .run = xf_cmd_version},
     LATER("verify"), LATER("estimate"), LATER("cp"), LATER("sync"), LATER("mv"), LATER("ls"),
-    LATER("du"), LATER("cat"), LATER("batch"), LATER("cutover"), LATER("pki"), LATER("doctor"), LATER("backup"), LATER("prune"),
+    LATER("du"), LATER("cat"), LATER("batch"), LATER("cutover"), LATER("pki"), LATER("doctor"), LATER("backup"),
     LATER("logs"), LATER("bench"), LATER("load"),
 };
 

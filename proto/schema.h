@@ -53,7 +53,8 @@
     X(submit, XF_MSG_SUBMIT) X(submit_reply, XF_MSG_SUBMIT_REPLY) \
     X(query, XF_MSG_QUERY) X(json, XF_MSG_JSON) X(control, XF_MSG_CONTROL) \
     X(report, XF_MSG_REPORT) X(report_reply, XF_MSG_REPORT_REPLY) \
-    X(drain, XF_MSG_DRAIN) X(tune, XF_MSG_TUNE) X(empty, XF_MSG_EMPTY)
+    X(drain, XF_MSG_DRAIN) X(tune, XF_MSG_TUNE) X(prune, XF_MSG_PRUNE) \
+    X(empty, XF_MSG_EMPTY)
 
 /* The kinds of request: X(NAME, number, role, channel, request's message, reply's message). */
 #define XF_KINDS(X) \
@@ -74,7 +75,8 @@
     X(DRAIN,   27, OPERATOR, CTL,   drain,   json) \
     X(VERSION, 28, OPERATOR, CTL,   query,   json) \
     X(EXPLAIN, 29, OPERATOR, CTL,   query,   json) \
-    X(TUNE,    30, OPERATOR, CTL,   tune,    json)
+    X(TUNE,    30, OPERATOR, CTL,   tune,    json) \
+    X(PRUNE,   31, OPERATOR, CTL,   prune,   json)
 
 /* clang-format on */
 

@@ -49,6 +49,11 @@
     F(str, key,   2, OPTIONAL, XF_FILTER_MAX, "setting; empty: none is set, only told") \
     F(str, value, 3, OPTIONAL, XF_TUNE_VALUE_MAX, "as written in migrate.toml; \"default\": as the file says")
 
+#define XF_MSG_PRUNE(F, L) \
+    F(str, job,           1, OPTIONAL, XF_JOB_ID_MAX, "public id; empty: every job that has ended") \
+    F(i64, older_than_ms, 2, OPTIONAL, INT64_MAX,     "only those that ended that long ago or longer") \
+    F(flag, dry_run,      3, OPTIONAL, 1,             "only tell which they are")
+
 /* clang-format on */
 
 #endif

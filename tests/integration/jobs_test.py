@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""jobs_test.py - what an operator does with many jobs: a live one is always seen, ended ones are listed by pages."""
+"""jobs_test.py - what an operator does with many jobs: a live one is always seen, ended ones are listed by pages
+and forgotten."""
 
 import json
 import os
@@ -7,7 +8,7 @@ import sqlite3
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
-from lab import Bench, cases, check, run  # noqa: E402
+from lab import Bench, cases, check, run, wait_for  # noqa: E402
 
 COMPLETED = 4
 
@@ -55,9 +56,69 @@ def test_a_live_job_is_seen_however_many_ended_since():
         check(len(lines) == 451 and lines[-1].startswith(job), f"{len(lines)} lines")
         check(b.ctl("cancel", job)[0] == 0, "not cancelled")
         b.ended(job, "cancelled")
-        with store(b) as db:  # every job is looked at when the programs have stopped
-            db.execute("DELETE FROM job_spec WHERE job IN (SELECT id FROM job WHERE public_id LIKE 'j-old%')")
-            db.execute("DELETE FROM job WHERE public_id LIKE 'j-old%'")
+        gone = b.ctl("prune", "--older-than", "1d")[1].split()
+        check(gone == old and listed(b) == [job], f"{len(gone)} forgotten")
+
+ROWS = ("job", "job_spec", "pass", "shard", "task", "manifest", "result", "attempt", "upload", "failure")
+
+
+def rows(bench):
+    with store(bench) as db:
+        return {t: db.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in ROWS}
+
+
+def test_a_prune_goes_on_after_a_restart_and_its_room_is_used_again():
+    n = 60000
+    with Bench("pruneroom") as b:
+        b.one.post("load", {"bucket": "src", "count": n, "size": "1", "pattern": "flat", "prefix": "p/"})
+        db_path = os.path.join(b.dir, "data", "xfer.db")
+
+        first = b.begin("p/", to="one/")
+        b.ended(first)
+        check(b.coord.stop() == 0, "the coordinator did not stop")  # which folds the log into the file
+        one = os.path.getsize(db_path)
+        with store(b) as db:  # what a kill right after the mark leaves
+            db.execute("UPDATE job SET pruned = 1")
+        b.coord.start()
+        wait_for("the rows to go", lambda: not any(rows(b).values()), 60)
+        second = b.begin("p/", to="two/")
+        b.ended(second)
+        check(b.ctl("prune", second)[0] == 0, "not pruned")
+        wait_for("the rows to go", lambda: not any(rows(b).values()), 60)
+        check(b.coord.stop() == 0, "the coordinator did not stop")
+        two = os.path.getsize(db_path)
+        b.coord.start()
+        check(two < one * 1.1, f"{one} bytes after the first job, {two} after the second")
+
+
+def test_prune_forgets_what_has_ended_and_nothing_else():
+    with Bench("prune") as b:
+        for p in ("a", "b"):
+            b.one.put("src", f"{p}/k", "x")
+        ended = b.begin("a/")
+        b.ended(ended)
+        check(b.agents[0].stop() == 0, "the agent did not stop")
+        live = b.begin("b/")
+        code, _, err = b.ctl("prune")
+        check(code == 2 and "--older-than" in err, f"{code}: {err}")
+        code, _, err = b.ctl("prune", "--older-than", "soon")
+        check(code == 2 and "soon" in err, f"{code}: {err}")
+        code, _, err = b.ctl("prune", live)
+        check(code == 2 and "only one that has ended" in err, f"{code}: {err}")
+        code, out, err = b.ctl("prune", "--older-than", "1h")
+        check(code == 0 and out == "" and "0 jobs forgotten" in err, f"{code}: {out}{err}")
+        code, out, err = b.ctl("prune", "--older-than", "0s", "--dry-run", "--json")
+        check(code == 0 and json.loads(out) == {"jobs": [ended], "dry_run": True}, f"{code}: {out}{err}")
+        check(f'job="{ended}"' in b.http("metrics"), "no metrics of the job")
+        code, out, err = b.ctl("prune", "--older-than", "0s")
+        check(code == 0 and out.split() == [ended], f"{code}: {out}{err}")
+        check(listed(b) == [live], f"listed: {listed(b)}")
+        for args in (["status"], ["show"], ["report"], ["retry"], ["prune"]):
+            code, out, err = b.ctl(args[0], ended)
+            check(code == 1 and "no job" in err, f"{args[0]} of a forgotten job ended with {code}: {err}")
+        check(ended not in b.http("metrics"), "metrics of a forgotten job")
+        b.agents[0].start()
+        b.ended(live)
 
 
 if __name__ == "__main__":

@@ -189,6 +189,8 @@ static void c095_an_older_schema_is_brought_up_to_date(void **state)
     run_sql(k, "ALTER TABLE upload DROP COLUMN is_left");
     run_sql(k, "ALTER TABLE job DROP COLUMN dropped");
     run_sql(k, "DROP TABLE setting");
+    run_sql(k, "DROP INDEX job_pruned");
+    run_sql(k, "ALTER TABLE job DROP COLUMN pruned");
     run_sql(k, "PRAGMA user_version = 1");
     kit_open(k);
     (void)kit_job(k, "two", 1);
