@@ -62,7 +62,7 @@ static void over(struct xf_listing *g)
 
 static void fail(struct xf_listing *g, struct xf_err *err)
 {
-    XF_AUTO_BUF key;
+    XF_AUTO_BUF key = {0};
 
     if (g->shard == 0) { /* never made: whose keys they are meets it too */
         over(g);

@@ -320,7 +320,7 @@ static void put_agent(struct xf_buf *line, const struct xf_json *a, int id_cells
 
 void xf_tui_put_agents(struct xf_buf *b, const struct xf_json *agents, const struct xf_tui *t)
 {
-    XF_AUTO_BUF line;
+    XF_AUTO_BUF line = {0};
     int id_cells = id_width(agents);
 
     if (xf_json_len(agents) == 0) {

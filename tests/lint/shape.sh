@@ -29,4 +29,15 @@ while IFS= read -r file; do
     esac
 done <<<"$(c_files)"
 
+# A guard cleans up on every way out: a buffer that was not begun would free what lies on the stack.
+hits=$(c_files | xargs -d '\n' awk '
+    FNR == 1 || /^}/ { delete open }
+    { for (v in open) {
+        if ($0 ~ "&" v "[,)]") delete open[v]
+        else if ($0 ~ /[^a-z_]return[ ;]|XF_TRY\(/) { print FILENAME ":" open[v]; delete open[v] }
+    } }
+    /^ +XF_AUTO_BUF [a-z_0-9]+;$/ { v = $2; sub(";", "", v); open[v] = FNR }
+')
+[ -z "$hits" ] || found "the function may end before this is begun: say = {0}" <<<"$hits"
+
 finish

@@ -140,6 +140,28 @@ static void agents_tell_their_reason_and_leave_no_blanks(void **state)
         "   set it there\n");
 }
 
+/* What earlier calls leave behind on the stack. */
+static __attribute__((noinline)) void dirty_the_stack(void)
+{
+    volatile unsigned char bytes[4096];
+
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        bytes[i] = 0xfe;
+    }
+}
+
+static void no_agents_are_told_too(void **state)
+{
+    XF_AUTO(xf_json) none = xf_json_array();
+    struct xf_tui tui = {.width = 80};
+
+    (void)state; /* the buffer is global */
+    xf_buf_put_byte(&b, ' ');
+    dirty_the_stack();
+    xf_tui_put_agents(&b, none, &tui);
+    assert_string_equal(b.ptr, " no agents\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +169,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_bar_is_as_wide_as_asked, fresh, drop),
         cmocka_unit_test_setup_teardown(a_job_fits_any_width_and_its_name_is_escaped, fresh, drop),
         cmocka_unit_test_setup_teardown(a_job_tells_what_matters, fresh, drop),
+        cmocka_unit_test_setup_teardown(no_agents_are_told_too, fresh, drop),
         cmocka_unit_test_setup_teardown(agents_tell_their_reason_and_leave_no_blanks, fresh, drop),
     };
 
