@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 /* Agents report each 2 s. */
-enum { LOOK_MS = 4500 };
+enum { LOOK_MS = 4500, SILENT_S = 4 };
 
 struct look {
     int64_t at_ms;
@@ -34,6 +34,7 @@ struct look {
     uint64_t agents_fit;       /* for this job */
     const char *unfit;         /* what one that is not says; NULL: none */
     uint64_t agents_in_flight; /* requests, of all jobs */
+    uint64_t agents_silent;    /* have leases, and said nothing for SILENT_S */
 };
 
 struct figures {
@@ -89,10 +90,13 @@ static void take_agents(const struct xf_json *j, struct look *l)
     const struct xf_json *agents = xf_json_get(j, "agents");
 
     l->agents_in_flight = 0;
+    l->agents_silent = 0;
     for (size_t i = 0; i < xf_json_len(agents); i++) {
         const struct xf_json *a = xf_json_at(agents, i);
         if (strcmp(xf_json_get_c(a, "state", ""), "lost") != 0) {
             l->agents_in_flight += xf_json_get_u64(a, "in_flight", 0);
+            l->agents_silent += xf_json_get_u64(a, "leases", 0) > 0 &&
+                                xf_json_get_f64(a, "last_seen_s", 0) > (double)SILENT_S;
         }
     }
 }
@@ -137,6 +141,12 @@ static struct finding find_slow(const struct look *l, const struct figures *f)
             "agents slow down by themselves; more agents do not help. A service "
             "counts by prefix: ask its operator for more, or wait until it "
             "splits the prefix"};
+    }
+    if (l->agents_silent > 0 && f->objects_s <= 0.0) {
+        return (struct finding){"silent_agent",
+                                "an agent that has work is not heard of",
+                                "xferctl agents shows which; others get its work when its lease "
+                                "has run out, unless it comes back"};
     }
     if (l->limit_bytes_s > 0 && l->bytes_s >= 0.85 * (double)l->limit_bytes_s) {
         return (struct finding){"limit_bandwidth",
@@ -206,6 +216,9 @@ put_text(struct xf_buf *b, const struct finding *x, const struct look *l, const 
     xf_buf_putf(b, "bound by: ");
     xf_buf_put_escaped(b, xf_str_c(x->text));
     xf_buf_putf(b, "\n          %s\n", x->advice);
+    if (strcmp(x->by, "ended") == 0) {
+        return; /* figures of now say nothing of it */
+    }
     xf_buf_putf(b, "over %.1f s: %.0f objects/s ended, ", f->seconds, f->objects_s);
     xf_buf_putf(b, "%.0f keys/s listed%s, ", f->keys_s, l->is_listed ? " (complete)" : "");
     xf_buf_putf(b, "%.1f throttled/s, %.1f retries/s\n", f->throttled_s, f->retries_s);
@@ -251,6 +264,7 @@ put_json(const char *job, const struct finding *x, const struct look *l, const s
     xf_json_set_u64(n, "uploads_open", l->uploads);
     xf_json_set_u64(n, "agents_up", l->agents_up);
     xf_json_set_u64(n, "agents_fit", l->agents_fit);
+    xf_json_set_u64(n, "agents_silent", l->agents_silent);
     xf_json_set_u64(n, "requests_in_flight", l->agents_in_flight);
     xf_json_set_u64(n, "limit_in_flight", l->limit_in_flight);
     xf_json_set_u64(n, "limit_bandwidth_bytes_s", l->limit_bytes_s);

@@ -90,8 +90,8 @@ static const struct xf_opt_cmd cmds[] = {
      .text = "Errors are grouped by kind, each with its number and some of its keys; report has them all.",
      .examples = "xferctl show j-1a2b3c", .group = "Jobs", .run = xf_cmd_show},
     {.name = "explain", JOB_ARG, .summary = "why the job is not faster: what it is bound by, with figures",
-     .text = "Looks twice, some seconds apart. bound_by (--json) is one of paused, ended, reason, no_agent, throttled, "
-             "limit_bandwidth, limit_request_rate, limit_in_flight, listing, last_large, tail, agents.",
+     .text = "Looks twice, some seconds apart. bound_by (--json) is one of paused, ended, reason, no_agent, no_fit_agent, throttled, "
+             "silent_agent, limit_bandwidth, limit_request_rate, limit_in_flight, listing, last_large, tail, agents.",
      .examples = "xferctl explain j-1a2b3c\nxferctl explain j-1a2b3c --json", .group = "Jobs", .run = xf_cmd_explain},
     {.name = "pause", JOB_ARG, .summary = "no new S3 request for the job from now on",
      .text = "Takes effect within 2 seconds and loses nothing; resume goes on from there.", .examples = "xferctl pause j-1a2b3c",

@@ -3,6 +3,7 @@
 
 import json
 import os
+import signal
 import sys
 import time
 
@@ -145,6 +146,21 @@ def test_explain_tells_who_cannot_work_for_a_job():
         check("1 of 2 agents can work for it" in out and "not all agents work for it: agent 'ill'" in out, out + err)
         lab.ctl("cancel", job)
         lab.wait_job(job, 60)
+
+
+def test_explain_tells_of_an_agent_that_is_not_heard_of():
+    with Bench("silent", one=("--latency", "copy=20")) as b:
+        b.one.post("load", {"bucket": "src", "prefix": "s/", "count": 6000, "size": "1KiB", "pattern": "flat", "seed": 1})
+        job = b.begin("s/", text="[limits]\nin_flight = 4\n")
+        wait_for("copies", lambda: b.status(job)["objects"]["copied"] > 0, 60)
+        os.kill(b.agents[0].pid, signal.SIGSTOP)
+        seen = lambda: json.loads(b.ctl("agents", "--json")[1])["agents"][0]["last_seen_s"]  # noqa: E731
+        wait_for("silence", lambda: seen() > 1, 30)
+        code, out, err = b.ctl("explain", job, "--json")
+        os.kill(b.agents[0].pid, signal.SIGCONT)
+        check(code == 0 and json.loads(out)["bound_by"] == "silent_agent", f"{code}: {out}{err}")
+        check(b.ctl("cancel", job)[0] == 0, "not cancelled")
+        b.ended(job, "cancelled", 60)
 
 
 def test_explain_says_what_a_job_is_bound_by():
