@@ -9,27 +9,42 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { WATCH_MS = 1000, WATCH_LINE_MS = 10 * 1000 };
+enum { WATCH_MS = 1000, WATCH_LINE_MS = 10 * 1000, ENDED_SHOWN = 10 };
 
+static bool is_live(const struct xf_json *job)
+{
+    return xf_json_is_null(job, "finished_at");
+}
+
+/* The live jobs, which stand first, and the agents at work on them; below, what has ended. */
 static void put_all(struct xf_buf *b, const struct xf_json *j, const struct xf_tui *t)
 {
     const struct xf_json *jobs = xf_json_get(j, "jobs");
+    size_t n = xf_json_len(jobs);
+    size_t at = 0;
 
     if (jobs == NULL) {
         xf_tui_put_job(b, j, t);
         return;
     }
-    for (size_t i = 0; i < xf_json_len(jobs); i++) {
-        xf_tui_put_job(b, xf_json_at(jobs, i), t);
+    while (at < n && is_live(xf_json_at(jobs, at))) {
+        xf_tui_put_job(b, xf_json_at(jobs, at++), t);
     }
-    if (xf_json_len(jobs) == 0) {
-        xf_buf_put_c(b, "no jobs\n");
-    }
-    if (!xf_json_get_bool(j, "jobs_complete", true)) {
-        xf_buf_put_c(b, "older jobs are not shown: `xferctl list` has all\n");
+    if (at == 0) {
+        xf_buf_put_c(b, n == 0 ? "no jobs\n" : "no job is under way\n");
     }
     xf_buf_put_byte(b, '\n');
     xf_tui_put_agents(b, xf_json_get(j, "agents"), t);
+    size_t end = n - at > ENDED_SHOWN ? at + ENDED_SHOWN : n;
+    if (at < end) {
+        xf_buf_put_c(b, "\nended\n");
+    }
+    for (; at < end; at++) {
+        xf_tui_put_job(b, xf_json_at(jobs, at), t);
+    }
+    if (end < n || !xf_json_get_bool(j, "jobs_complete", true)) {
+        xf_buf_put_c(b, "older jobs are not shown: `xferctl list` has all\n");
+    }
 }
 
 static void put_lines(struct xf_buf *b, const struct xf_json *j)
@@ -89,8 +104,11 @@ static int show(struct xf_ctl *c, const char *job, const struct xf_tui *tui)
         xf_buf_put_c(&b, text);
         xf_buf_put_byte(&b, '\n');
     } else if (tui->terminal) {
+        XF_AUTO_BUF text = {0};
+        xf_buf_init(&text, 0);
+        put_all(&text, j, tui);
         xf_buf_put_c(&b, "\x1b[H\x1b[J");
-        put_all(&b, j, tui);
+        xf_tui_put_window(&b, xf_buf_view(&text), tui);
     } else {
         put_lines(&b, j);
     }

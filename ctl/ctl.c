@@ -27,8 +27,9 @@ void xf_ctl_out(struct xf_str text)
     struct xf_err err;
 
     if (xf_file_write_all(STDOUT_FILENO, text, "standard output", &err) != XF_OK) {
-        int status = xf_ctl_fail(&err); /* what was asked for was not all told */
-        exit(status);                   /* NOLINT(concurrency-mt-unsafe): one thread exits */
+        /* What was asked for was not all told. Who closed a pipe, as `head` does, knows that. */
+        int status = err.sub == EPIPE ? XF_EXIT_ERROR : xf_ctl_fail(&err);
+        exit(status); /* NOLINT(concurrency-mt-unsafe): one thread exits */
     }
 }
 

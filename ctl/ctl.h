@@ -71,7 +71,7 @@ void xf_ctl_close(struct xf_ctl *c);
 XF_MUST_CHECK enum xf_code
 xf_ctl_read_token(const char *file, struct xf_buf *out, struct xf_err *err);
 
-/** Write the text to stdout; a closed pipe ends the program quietly. */
+/** Write the text to stdout; a closed pipe ends the program with status 1 and without a word. */
 void xf_ctl_out(struct xf_str text);
 /** One JSON value on stdout with a line's end. */
 void xf_ctl_out_json(const struct xf_json *j);

@@ -1,12 +1,23 @@
 /* tui.c - text for people, made from the status objects that scripts get as well. */
 #include "ctl/tui.h"
 
+#include "common/base/clock.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { WIDTH_DEFAULT = 80, WIDTH_MIN = 20, BAR_MAX = 40, INDENT = 3, ID_MIN = 5, ID_MAX = 40 };
+enum {
+    WIDTH_DEFAULT = 80,
+    WIDTH_MIN = 20,
+    HEIGHT_DEFAULT = 24,
+    HEIGHT_MIN = 4,
+    BAR_MAX = 40,
+    INDENT = 3,
+    ID_MIN = 5,
+    ID_MAX = 40
+};
 
 void xf_tui_init(struct xf_tui *t, int fd)
 {
@@ -17,8 +28,10 @@ void xf_tui_init(struct xf_tui *t, int fd)
     t->terminal = isatty(fd) == 1 && term != NULL && strcmp(term, "dumb") != 0 && term[0] != '\0';
     t->color = t->terminal && (no_color == NULL || no_color[0] == '\0');
     t->width = WIDTH_DEFAULT;
-    if (t->terminal && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    t->height = HEIGHT_DEFAULT;
+    if (t->terminal && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
         t->width = size.ws_col < WIDTH_MIN ? WIDTH_MIN : size.ws_col;
+        t->height = size.ws_row < HEIGHT_MIN ? HEIGHT_MIN : size.ws_row;
     }
 }
 
@@ -201,6 +214,35 @@ static void put_detail(struct xf_buf *b, const struct xf_json *st)
     }
 }
 
+static int64_t time_of(const struct xf_json *st, const char *name)
+{
+    int64_t ms = 0;
+
+    return xf_time_parse_rfc3339(xf_str_c(xf_json_get_c(st, name, "")), &ms) ? ms : 0;
+}
+
+/* How fast it is; of a job that has ended how long it took, and how fast it was. */
+static void put_pace(struct xf_buf *line, const struct xf_json *st, const struct figures *f)
+{
+    int64_t started_ms = time_of(st, "started_at");
+    int64_t finished_ms = time_of(st, "finished_at");
+    double s = (double)(finished_ms - started_ms) / 1000.0;
+
+    if (finished_ms == 0) {
+        xf_buf_putf(line, "  %.0f objects/s  ", f->objects_s);
+        xf_tui_put_bytes(line, f->bytes_s);
+        xf_buf_put_c(line, "/s  eta ");
+        xf_tui_put_seconds(line, xf_json_get_f64(st, "eta_s", -1));
+    } else if (started_ms != 0) {
+        xf_buf_put_c(line, "  took ");
+        xf_tui_put_seconds(line, s);
+        s = s < 1 ? 1 : s; /* times are whole seconds */
+        xf_buf_putf(line, "  %.0f objects/s  ", (double)ended(f) / s);
+        xf_tui_put_bytes(line, (double)f->bytes_copied / s);
+        xf_buf_put_c(line, "/s");
+    }
+}
+
 void xf_tui_put_job(struct xf_buf *b, const struct xf_json *st, const struct xf_tui *t)
 {
     struct figures f;
@@ -249,14 +291,31 @@ void xf_tui_put_job(struct xf_buf *b, const struct xf_json *st, const struct xf_
     xf_tui_put_bytes(&line, (double)f.bytes_copied);
     xf_buf_put_c(&line, " of ");
     xf_tui_put_bytes(&line, (double)f.bytes_listed);
-    xf_buf_putf(&line, "  %.0f objects/s  ", f.objects_s);
-    xf_tui_put_bytes(&line, f.bytes_s);
-    xf_buf_put_c(&line, "/s  eta ");
-    xf_tui_put_seconds(&line, xf_json_get_f64(st, "eta_s", -1));
+    put_pace(&line, st, &f);
     put_optional(&line, "retries", xf_json_get_u64(st, "retries", 0));
     put_optional(&line, "throttled", xf_json_get_u64(st, "throttled", 0));
     put_optional(&line, "attributes dropped", xf_json_get_u64(st, "attributes_dropped", 0));
     put_line(b, &line, INDENT, t->width);
+}
+
+void xf_tui_put_window(struct xf_buf *b, struct xf_str text, const struct xf_tui *t)
+{
+    struct xf_str rest = text;
+    struct xf_str line;
+    size_t n = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        n += text.ptr[i] == '\n';
+    }
+    /* The cursor stands on a row of its own behind the last line. */
+    size_t shown = n < t->height ? n : t->height - 2;
+    for (size_t i = 0; i < shown && xf_str_cut(&rest, '\n', &line); i++) {
+        xf_buf_put(b, line);
+        xf_buf_put_byte(b, '\n');
+    }
+    if (shown < n) {
+        xf_buf_putf(b, "... no room for %zu more lines\n", n - shown);
+    }
 }
 
 void xf_tui_put_job_line(struct xf_buf *b, const struct xf_json *st)

@@ -11,6 +11,7 @@ struct xf_tui {
     bool terminal; /* cursor movement is understood */
     bool color;    /* a terminal, and NO_COLOR is not set */
     size_t width;  /* columns, at least 20 */
+    size_t height; /* rows, at least 4; 24 when nothing tells */
 };
 
 /** What descriptor fd is. */
@@ -26,6 +27,9 @@ void xf_tui_put_bar(struct xf_buf *b, double part, size_t width);
 /** One job of `status --json` as lines of at most t->width columns; what does not fit goes on
  * below. */
 void xf_tui_put_job(struct xf_buf *b, const struct xf_json *st, const struct xf_tui *t);
+/** As many lines of the text as the window has rows; the last tells how many there is no room for.
+ */
+void xf_tui_put_window(struct xf_buf *b, struct xf_str text, const struct xf_tui *t);
 /** One job as one line, for logs. */
 void xf_tui_put_job_line(struct xf_buf *b, const struct xf_json *st);
 /** The agents of `status --json` as a table; why one is unfit is on a line of its own below it. */

@@ -2,13 +2,20 @@
 """jobs_test.py - what an operator does with many jobs: a live one is always seen, ended ones are listed by pages
 and forgotten."""
 
+import fcntl
 import json
 import os
+import pty
+import select
+import signal
 import sqlite3
+import struct
+import subprocess
 import sys
+import termios
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
-from lab import Bench, cases, check, run, wait_for  # noqa: E402
+from lab import BIN, Bench, Failed, cases, check, run, wait_for  # noqa: E402
 
 COMPLETED = 4
 
@@ -36,6 +43,36 @@ def listed(bench):
     return [j["id"] for j in json.loads(out)["jobs"]]
 
 
+def a_watch_fits_the_window(bench, job):
+    """The first picture of `status --watch` on a terminal of 80x24."""
+    mine, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    argv = [os.path.join(BIN, "xferctl"), "status", "--watch"]
+    p = subprocess.Popen(argv, env=dict(bench.env, TERM="xterm"), stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    text = b""
+    while b"no room for" not in text:
+        check(select.select([mine], [], [], 30)[0], f"no picture: {text[-500:]}")
+        try:
+            text += os.read(mine, 65536)
+        except OSError as e:  # the other end is closed
+            raise Failed(f"the watch ended with {p.wait(30)}: {text.decode()}") from e
+    p.send_signal(signal.SIGINT)
+    check(p.wait(30) == 0, f"a watch ended with {p.returncode}")
+    os.close(mine)
+    lines = text.decode().split("no room for")[0].splitlines()
+    check(len(lines) < 24 and all(len(line) <= 80 + len("\x1b[H\x1b[J") for line in lines), f"{len(lines)} lines:\n{text.decode()}")
+    check(job in lines[0], f"the live job is not on top: {lines[0]}")
+    check(any(line.startswith("no agents") or line.startswith("agent ") for line in lines), "the agents are not seen")
+
+
+def closed_early(bench, *args):
+    p = subprocess.Popen([os.path.join(BIN, "xferctl"), *args], env=bench.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p.stdout.close()
+    said = p.stderr.read()
+    check(p.wait(30) == 1 and not said, f"{args} into a closed pipe ended with {p.returncode}: {said}")
+
+
 def test_a_live_job_is_seen_however_many_ended_since():
     with Bench("manyjobs", agents=0) as b:
         b.one.put("src", "live/k", "x")
@@ -54,6 +91,8 @@ def test_a_live_job_is_seen_however_many_ended_since():
         check(listed(b) == old[::-1] + [job], "the list is not every job, newest first")
         lines = b.ctl("list")[1].splitlines()
         check(len(lines) == 451 and lines[-1].startswith(job), f"{len(lines)} lines")
+        a_watch_fits_the_window(b, job)
+        closed_early(b, "list")
         check(b.ctl("cancel", job)[0] == 0, "not cancelled")
         b.ended(job, "cancelled")
         gone = b.ctl("prune", "--older-than", "1d")[1].split()

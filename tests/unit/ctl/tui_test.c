@@ -114,6 +114,46 @@ static void a_job_tells_what_matters(void **state)
     assert_non_null(strstr(b.ptr, "j-1 running listed=2000+ copied=500 failed=1"));
 }
 
+static void a_job_that_ended_tells_how_long_it_took(void **state)
+{
+    XF_AUTO(xf_json) st = job("logs");
+    struct xf_tui tui = {.width = 120};
+
+    (void)state; /* the buffer is global */
+    xf_json_set_c(st, "state", "completed");
+    xf_json_set_c(st, "started_at", "2026-03-01T10:00:00Z");
+    xf_json_set_c(st, "finished_at", "2026-03-01T10:00:10Z");
+    xf_tui_put_job(&b, st, &tui);
+    assert_non_null(strstr(b.ptr, "1.0 KiB of 2.0 KiB  took 00:10  50 objects/s  102 B/s\n"));
+    assert_null(strstr(b.ptr, "eta"));
+    xf_buf_reset(&b);
+    xf_json_set_c(st, "finished_at", "2026-03-01T10:00:00Z"); /* within a second */
+    xf_tui_put_job(&b, st, &tui);
+    assert_non_null(strstr(b.ptr, "took 00:00  501 objects/s"));
+    xf_buf_reset(&b);
+    xf_json_set_null(st, "started_at"); /* cancelled before it began */
+    xf_tui_put_job(&b, st, &tui);
+    assert_non_null(strstr(b.ptr, "1.0 KiB of 2.0 KiB\n"));
+}
+
+static void a_window_tells_what_it_has_no_room_for(void **state)
+{
+    static const struct {
+        size_t height;
+        const char *text;
+    } rows[] = {{6, "1\n2\n3\n4\n5\n"},
+                {5, "1\n2\n3\n... no room for 2 more lines\n"},
+                {4, "1\n2\n... no room for 3 more lines\n"}};
+
+    (void)state; /* the buffer is global */
+    for (size_t i = 0; i < XF_ARRAY_LEN(rows); i++) {
+        struct xf_tui tui = {.width = 80, .height = rows[i].height};
+        xf_buf_reset(&b);
+        xf_tui_put_window(&b, XF_STR_LIT("1\n2\n3\n4\n5\n"), &tui);
+        assert_string_equal(b.ptr, rows[i].text);
+    }
+}
+
 /* On 80 columns too: an operator must see why an agent gets no work. */
 static void agents_tell_their_reason_and_leave_no_blanks(void **state)
 {
@@ -170,6 +210,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_job_fits_any_width_and_its_name_is_escaped, fresh, drop),
         cmocka_unit_test_setup_teardown(a_job_tells_what_matters, fresh, drop),
         cmocka_unit_test_setup_teardown(no_agents_are_told_too, fresh, drop),
+        cmocka_unit_test_setup_teardown(a_job_that_ended_tells_how_long_it_took, fresh, drop),
+        cmocka_unit_test_setup_teardown(a_window_tells_what_it_has_no_room_for, fresh, drop),
         cmocka_unit_test_setup_teardown(agents_tell_their_reason_and_leave_no_blanks, fresh, drop),
     };
 
