@@ -167,12 +167,24 @@ void xf_relay_get_done(struct xf_op *op, const struct xf_s3_result *res)
 
 /* ---- tags ---- */
 
+/*
+ * No number of tags: none there, or a service that does not tell it, or not to us (AWS tells it
+ * only to those who may read the tags). One answer to the question for tags says which.
+ */
+static bool is_told(const struct xf_op *op)
+{
+    const struct xf_work_job *job = op->run->ej->job;
+
+    return xf_work_job_knows(job, XF_FACT_TAGS_NONE) &&
+           !xf_work_job_knows(job, XF_FACT_TAGS_UNTOLD);
+}
+
 bool xf_op_wants_tags(const struct xf_op *op, const struct xf_s3_attrs *attrs)
 {
     switch ((enum xf_job_tags)xf_op_spec(op)->tags) {
     case XF_JOB_TAGS_NONE: return false;
     case XF_JOB_TAGS_REQUIRED: return !(attrs->has_tag_count && attrs->tag_count == 0);
-    case XF_JOB_TAGS_BEST_EFFORT: return attrs->tag_count > 0;
+    case XF_JOB_TAGS_BEST_EFFORT: return attrs->has_tag_count ? attrs->tag_count > 0 : !is_told(op);
     }
     return false;
 }
@@ -228,6 +240,10 @@ bool xf_op_take_tags(struct xf_op *op, const struct xf_s3_result *res)
     op->has_tags = true;
     xf_buf_reset(&op->tags);
     if (res->err.code == XF_OK) {
+        if (op->attrs != NULL && !op->attrs->has_tag_count) {
+            (void)xf_work_job_learn(op->run->ej->job, /* known is fine */
+                                    res->doc->n_tags > 0 ? XF_FACT_TAGS_UNTOLD : XF_FACT_TAGS_NONE);
+        }
         xf_s3_tags_encode(&op->tags, res->doc->tags, res->doc->n_tags);
         return true;
     }

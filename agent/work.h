@@ -37,7 +37,9 @@ enum xf_work_fact {
     XF_FACT_NO_SUM_DST = 1 << 8,    /* nor the destination */
     XF_FACT_NO_SUM_WRITE = 1 << 9,  /* the destination does not take them, or does not say so */
     XF_FACT_SUM_UNSAID = 1 << 10,   /* it sums what comes without a checksum, but does not say so */
-    XF_FACT_CLASS_UNKNOWN = 1 << 11 /* the destination refused an object's storage class */
+    XF_FACT_CLASS_UNKNOWN = 1 << 11, /* the destination refused an object's storage class */
+    XF_FACT_TAGS_NONE = 1 << 12,     /* an object of which no number of tags is told had none */
+    XF_FACT_TAGS_UNTOLD = 1 << 13    /* such an object had some: each has to be asked for */
 };
 
 struct xf_work_job {

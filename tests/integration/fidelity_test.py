@@ -89,6 +89,30 @@ def test_an_attribute_that_the_destination_does_not_take_is_counted_and_listed()
                 check(len(said) == 1, f"nothing else was refused: {said}")
 
 
+def test_tags_of_which_no_number_is_told_are_asked_for():
+    """A service that tells none, and AWS where tags may not be read."""
+    silent = {"op": ["HeadObject", "GetObject"], "bucket": "src", "action": {"headers": {"x-amz-tagging-count": None}}}
+    with bench("untold") as b:
+        keys = fill(b, "untold/", tags="team=x")
+        b.one.faults(silent)
+        for mode in MODES:
+            st = b.work("untold/", mode, PARTS)
+            check(st["attributes_dropped"] == 0, json.dumps(st))
+            b.same("untold/", mode)
+        b.one.faults({"op": "GetObjectTagging", "bucket": "src", "action": {"status": 403, "code": "AccessDenied"}})
+        st = b.work("untold/", "relay", PARTS, to="denied/")
+        rows = report(b, st["id"])
+        check(st["attributes_dropped"] == 2 and all(rows[k]["dropped"] == ["tags"] for k in keys), json.dumps(rows))
+
+
+def test_untagged_objects_cost_no_question_each():
+    with bench("untagged") as b:
+        b.one.post("load", {"bucket": "src", "count": 3000, "size": "1KiB", "pattern": "flat", "prefix": "many/"})
+        b.work("many/", "relay")
+        asked = b.one.count("GetObjectTagging")
+        check(0 < asked < 1500, f"{asked} questions for the tags of objects without")
+
+
 def test_a_lock_that_the_destination_does_not_take_is_a_failure():
     with bench("nolock") as b:
         b.one.post("bucket", {"bucket": "src", "object_lock": True})
