@@ -144,7 +144,7 @@ look(struct xf_ctl *c, struct follower *f, const char *job, struct xf_json **fin
     XF_AUTO(xf_json) st = NULL;
     enum xf_code rc = xf_ctl_query(c, XF_KIND_STATUS, job, &st, &err);
 
-    if (rc == XF_E_UNREACHABLE) {
+    if (rc == XF_E_UNREACHABLE || rc == XF_E_BUSY) {
         if (!f->away) {
             (void)fprintf(stderr,
                           "xferctl: %s; the job goes on without us, still asking\n",

@@ -259,6 +259,30 @@ def c093_a_slow_reader_of_a_report_stops_nobody():
         check(rows in (n, n + 1), f"{rows} rows of {n}")
 
 
+class Busy:
+    """Turns so many answers to a status into the word that the coordinator is busy."""
+
+    def __init__(self, times):
+        self.left = times
+
+    def __call__(self, body):
+        busy = body.replace(b"\x01\x01\x02\x15\x03\x00", b"\x01\x01\x02\x15\x03\x0a", 1) if self.left else body
+        self.left -= busy != body
+        return busy
+
+
+def test_a_wait_goes_on_while_the_coordinator_is_busy():
+    with Bench("busy") as b:
+        b.one.put("src", "busy/k", body="x")
+        proxy = Proxy(b.bus_port)
+        proxy.mangle_reply = Busy(3)
+        path = b.toml(b.one, b.one, "s3://src/busy/", "s3://dst/busy/")
+        code, _, err = b.ctl("submit", "--wait", path, env={"XFER_COORDINATOR": proxy.url})
+        check(code == 0, f"the wait ended with {code}: {err}")
+        check(proxy.mangle_reply.left == 0, "not all answers said busy: this test proves nothing")
+        proxy.close()
+
+
 def test_jobs_by_the_hundreds_survive_a_restart_and_all_end():
     with Bench("hundreds", agents=0) as b:
         n = 300

@@ -79,6 +79,7 @@ class Proxy(Listener):
         self.record = record
         self.recorded = []
         self.mangle = None  # a function of a request's bytes: what is passed on
+        self.mangle_reply = None  # likewise of a reply's
         self.raw = bytearray()  # everything that passed, both ways, when recording
         self.replies = threading.Event()  # when cleared, replies wait here
         self.replies.set()
@@ -109,6 +110,7 @@ class Proxy(Listener):
                             self.recorded.append(body)
                 if not is_request:
                     self.replies.wait()
+                    body = self.mangle_reply(body) if self.mangle_reply else body
                 elif self.mangle:
                     body = self.mangle(body)
                 for _ in range(copies):
