@@ -141,6 +141,47 @@ static enum xf_code mark_halves(struct xf_work *w, int64_t batch, bool *made, st
     return XF_OK;
 }
 
+static enum xf_code
+mark_one(struct xf_work *w, const struct xf_task *t, bool *made, struct xf_err *err)
+{
+    return t->state == XF_TASK_DONE ? mark_ended(w, t->id, made, err) : set_mark(w, t->id, 1, err);
+}
+
+/* Objects that failed in the batch are in batches of later passes, of which no row says which: all
+ * of them are looked at. */
+static enum xf_code mark_later(
+    struct xf_work *w, const struct xf_task *t, int64_t batch, bool *made, struct xf_err *err)
+{
+    int64_t any;
+    int64_t id = 0;
+
+    XF_TRY(xf_sql_number(&w->sql,
+                         &any,
+                         err,
+                         "SELECT EXISTS(SELECT 1 FROM failure WHERE task = ? AND upload = 0"
+                         " AND state = " S_FAIL_REQUEUED ")",
+                         "i",
+                         batch));
+    while (any != 0) {
+        struct xf_task later;
+        XF_TRY(xf_sql_number(&w->sql,
+                             &id,
+                             err,
+                             "SELECT id FROM task WHERE job = ? AND id > ? AND kind = " S_KIND_BATCH
+                             " AND pass > ? AND state <> " S_TASK_WITHDRAWN " ORDER BY id LIMIT 1",
+                             "iii",
+                             t->job,
+                             id,
+                             t->pass));
+        if (id == 0) {
+            break;
+        }
+        XF_TRY(xf_task_load(w, id, &later, err));
+        XF_TRY(mark_one(w, &later, made, err));
+    }
+    return XF_OK;
+}
+
 enum xf_code
 xf_recheck_mark(struct xf_work *w, const struct xf_task *t, bool *made, struct xf_err *err)
 {
@@ -159,13 +200,12 @@ xf_recheck_mark(struct xf_work *w, const struct xf_task *t, bool *made, struct x
         return XF_OK;
     }
     if (t->kind == XF_TASK_RECHECK) {
-        return mark_ended(w, t->origin, made, err);
+        XF_TRY(mark_ended(w, t->origin, made, err));
+        return mark_later(w, t, t->origin, made, err);
     }
-    if (t->state != XF_TASK_DONE) {
-        return set_mark(w, t->id, 1, err);
-    }
-    XF_TRY(mark_ended(w, t->id, made, err));
-    return mark_halves(w, t->id, made, err);
+    XF_TRY(mark_one(w, t, made, err));
+    XF_TRY(mark_later(w, t, t->id, made, err));
+    return t->state == XF_TASK_DONE ? mark_halves(w, t->id, made, err) : XF_OK;
 }
 
 enum xf_code

@@ -483,3 +483,23 @@ void kit_check(struct kit *k)
     }
     xf_buf_fini(&report);
 }
+
+int kit_set_up(void **state)
+{
+    struct kit *k = xf_xcalloc(1, sizeof(*k));
+
+    kit_init(k, NULL);
+    kit_open(k);
+    *state = k;
+    return 0;
+}
+
+int kit_tear_down(void **state)
+{
+    struct kit *k = *state;
+
+    kit_check(k);
+    kit_fini(k);
+    xf_xfree(k);
+    return 0;
+}

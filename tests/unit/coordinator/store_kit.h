@@ -44,6 +44,10 @@ void kit_close(struct kit *k);
 void kit_reopen(struct kit *k);
 void kit_fini(struct kit *k);
 
+/* A test's store, opened before it and checked after it: cmocka's fixture functions. */
+int kit_set_up(void **state);
+int kit_tear_down(void **state);
+
 /* A new operation; kit_do submits it and waits, at most 60 s. */
 struct xf_store_op *kit_op(enum xf_op_kind kind);
 enum xf_code kit_do(struct kit *k, struct xf_store_op *op);

@@ -2,26 +2,6 @@
 #include "tests/lib/test.h"
 #include "tests/unit/coordinator/store_kit.h"
 
-static int set_up(void **state)
-{
-    struct kit *k = xf_xcalloc(1, sizeof(*k));
-
-    kit_init(k, NULL);
-    kit_open(k);
-    *state = k;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct kit *k = *state;
-
-    kit_check(k);
-    kit_fini(k);
-    xf_xfree(k);
-    return 0;
-}
-
 /* A job whose listing brought a batch of n objects. */
 static int64_t listed_job(struct kit *k, uint32_t n)
 {
@@ -78,13 +58,38 @@ static void a_recheck_that_was_begun_is_followed_by_another(void **state)
     assert_false(k->last.out.checkpoint.rechecked);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+/* The late write may have landed on what a retry pass copied since. */
+static void objects_that_failed_and_were_tried_again_are_checked_as_well(void **state)
+{
+    struct kit *k = *state;
+    int64_t job = listed_job(k, 2);
+    struct held a = kit_lease_one(k, job, 'a', XF_TASK_BATCH);
+    struct held r[4];
+
+    assert_int_equal(kit_give_back(k, &a, XF_HOW_LOST), XF_OK);
+    struct held b = kit_lease_one(k, job, 'b', XF_TASK_BATCH);
+    assert_int_equal(kit_checkpoint(k, &b, 0, 1, XF_OUTCOME_COPIED, false), XF_OK);
+    assert_int_equal(kit_checkpoint(k, &b, 1, 2, XF_OUTCOME_FAILED, true), XF_OK);
+    assert_int_equal(kit_retry(k, job, 8), 1);
+    struct held again = kit_lease_one(k, job, 'b', XF_TASK_BATCH);
+    assert_int_equal(kit_checkpoint(k, &again, 0, 1, XF_OUTCOME_COPIED, true), XF_OK);
+    assert_int_equal(kit_checkpoint(k, &a, 1, 2, XF_OUTCOME_COPIED, false), XF_E_STALE);
+    assert_int_equal(kit_lease(k, job, 'b', XF_TASK_BIT(XF_TASK_RECHECK), 4, r), 2);
+    assert_int_equal(r[1].n_objects, 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(kit_checkpoint(k, &r[i], 0, 1, XF_OUTCOME_SKIPPED, true), XF_OK);
+    }
+    assert_int_equal(kit_row(k, job).n.copied, 2);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, kit_set_up, kit_tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(the_attempt_that_split_a_batch_is_late_as_well),
         T(a_recheck_that_was_begun_is_followed_by_another),
+        T(objects_that_failed_and_were_tried_again_are_checked_as_well),
     };
 
     return xf_test_run("store_late", tests, NULL, NULL);

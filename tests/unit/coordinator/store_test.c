@@ -8,26 +8,6 @@
 enum { ODD_KEYS = 40 };
 #include "tests/unit/coordinator/store_kit.h"
 
-static int set_up(void **state)
-{
-    struct kit *k = xf_xcalloc(1, sizeof(*k));
-
-    kit_init(k, NULL);
-    kit_open(k);
-    *state = k;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct kit *k = *state;
-
-    kit_check(k);
-    kit_fini(k);
-    xf_xfree(k);
-    return 0;
-}
-
 /* A job with one page of n_small objects and n_large uploads, its listing complete. */
 static int64_t listed_job(struct kit *k, uint32_t n_small, uint32_t n_large)
 {
@@ -764,7 +744,7 @@ static void a_restart_finds_leases_and_cursors_again(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define T(name) cmocka_unit_test_setup_teardown(name, kit_set_up, kit_tear_down)
     const struct CMUnitTest tests[] = {
         T(the_same_submit_key_is_one_job),
         T(a_job_is_found_by_the_beginning_of_its_id),

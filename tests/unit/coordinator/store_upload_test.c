@@ -5,26 +5,6 @@
 #include "tests/lib/test.h"
 #include "tests/unit/coordinator/store_kit.h"
 
-static int set_up(void **state)
-{
-    struct kit *k = xf_xcalloc(1, sizeof(*k));
-
-    kit_init(k, NULL);
-    kit_open(k);
-    *state = k;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct kit *k = *state;
-
-    kit_check(k);
-    kit_fini(k);
-    xf_xfree(k);
-    return 0;
-}
-
 static int64_t job_with_uploads(struct kit *k, uint32_t n)
 {
     int64_t job = kit_job(k, "one", 1);
@@ -426,7 +406,7 @@ static void uploads_end_before_others_begin(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define T(name) cmocka_unit_test_setup_teardown(name, kit_set_up, kit_tear_down)
     const struct CMUnitTest tests[] = {
         T(c055_the_intent_is_committed_with_the_lease_of_the_open),
         T(an_upload_goes_from_open_over_parts_to_close),
