@@ -10,9 +10,9 @@
  *
  * A redirect is followed only to where the keys may go: another region of the endpoint's own
  * partition, or the endpoint's own host and names below it, never from https to http. What was
- * learnt of a bucket's region stays for the client's life (a 307 without a region for the one
- * request only). Source: "Amazon S3 User Guide", request redirection; HeadBucket of the API
- * reference for x-amz-bucket-region, which comes with refusals, too.
+ * learnt of a bucket's region stays for the client's life, a host without a region for a minute.
+ * Source: "Amazon S3 User Guide", request redirection; HeadBucket of the API reference for
+ * x-amz-bucket-region, which comes with refusals, too.
  */
 #include "common/base/log.h"
 #include "common/s3/client_int.h"
@@ -23,7 +23,8 @@ enum {
     LOOK_MS = 50,
     KEYS_WAIT_MS = 20000, /* for keys that are being asked for */
     SKEW_SUSPICIOUS_MS = 300000,
-    MOVES_MAX = 3 /* redirects of one request */
+    FOLLOW_MS = 60000, /* a redirect by Location alone holds so long */
+    MOVES_MAX = 3      /* redirects of one request */
 };
 
 /* ---- keys ---- */
@@ -173,7 +174,7 @@ static bool fix_clock(struct xf_s3_req *req)
 
 /* ---- places ---- */
 
-struct xf_client_place *xf_client_place_of(struct xf_s3 *s3, struct xf_str bucket)
+static struct xf_client_place *find_place(struct xf_s3 *s3, struct xf_str bucket)
 {
     XF_LIST_FOREACH (node, &s3->places) {
         struct xf_client_place *p = XF_CONTAINER_OF(node, struct xf_client_place, node);
@@ -183,6 +184,14 @@ struct xf_client_place *xf_client_place_of(struct xf_s3 *s3, struct xf_str bucke
         }
     }
     return NULL;
+}
+
+const struct xf_client_place *xf_client_place_of(struct xf_s3 *s3, struct xf_str bucket)
+{
+    const struct xf_client_place *p = find_place(s3, bucket);
+
+    return p == NULL || (p->until_ms != 0 && xf_loop_mono_ms(s3->opts.loop) >= p->until_ms) ? NULL
+                                                                                            : p;
 }
 
 void xf_client_places_free(struct xf_s3 *s3)
@@ -213,7 +222,7 @@ static bool is_region_name(struct xf_str region)
 
 static struct xf_client_place *remember(struct xf_s3_req *req, struct xf_str region)
 {
-    struct xf_client_place *p = xf_client_place_of(req->s3, req->bucket);
+    struct xf_client_place *p = find_place(req->s3, req->bucket);
 
     if (p == NULL) {
         p = xf_xcalloc(1, sizeof(*p));
@@ -221,6 +230,7 @@ static struct xf_client_place *remember(struct xf_s3_req *req, struct xf_str reg
         xf_list_push_back(&req->s3->places, &p->node);
     }
     p->endpoint = req->s3->opts.endpoint;
+    p->until_ms = 0;
     memcpy(p->region, region.ptr, region.len);
     p->region[region.len] = '\0';
     return p;
@@ -257,13 +267,25 @@ static bool is_below(struct xf_str host, const char *parent)
     return xf_str_eq(host, p) || (xf_str_ends(host, p) && host.ptr[host.len - p.len - 1] == '.');
 }
 
-/* The host of the redirect's Location, when it is this very request and a place for our keys. */
+/* An endpoint's host has no bucket in front: that is put there for each request. */
+static void cut_bucket(struct xf_uri_endpoint *ep, struct xf_str bucket)
+{
+    struct xf_str host = xf_str_c(ep->host);
+
+    if (xf_str_starts(host, bucket) && host.len > bucket.len + 1 && host.ptr[bucket.len] == '.') {
+        memmove(ep->host, ep->host + bucket.len + 1, host.len - bucket.len);
+    }
+}
+
+/* The host of the redirect's Location, when it is this very request and a place for our keys. It
+ * holds for a while: a body that cannot begin anew must not be sent into another redirect. */
 static bool follow_location(struct xf_s3_req *req)
 {
     const struct xf_uri_endpoint *mine = &req->s3->opts.endpoint;
     struct xf_str rest = req->location;
     size_t slash = xf_str_find(rest, '/', 8); /* behind https:// */
     struct xf_uri_endpoint there;
+    struct xf_client_place *p;
     struct xf_err err;
     XF_AUTO_BUF host = {0};
 
@@ -282,9 +304,14 @@ static bool follow_location(struct xf_s3_req *req)
           (mine->is_aws && xf_uri_is_aws_sibling(mine, &there)))) {
         return false;
     }
-    xf_buf_reset(&req->host);
-    xf_buf_put(&req->host, xf_buf_view(&host));
-    req->is_https = there.https;
+    if (!xf_uri_is_path_style(mine, req->s3->opts.style, req->bucket)) {
+        cut_bucket(&there, req->bucket);
+    }
+    there.is_aws = mine->is_aws; /* and so addressed in the same style */
+    p = remember(req, xf_str_c(xf_client_region(req)));
+    p->endpoint = there;
+    p->until_ms = xf_loop_mono_ms(req->s3->opts.loop) + FOLLOW_MS;
+    xf_client_aim(req);
     return true;
 }
 

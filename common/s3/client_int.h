@@ -28,6 +28,7 @@ struct xf_client_place {
     char *bucket;
     char region[XF_URI_REGION_MAX + 1];
     struct xf_uri_endpoint endpoint;
+    int64_t until_ms; /* mono; 0: for good */
 };
 
 struct xf_s3 {
@@ -172,7 +173,7 @@ enum xf_code xf_client_read_creds(struct xf_s3 *s3, struct xf_err *err);
 void xf_client_renew_ahead(struct xf_s3 *s3);
 void xf_client_on_look(struct xf_timer *t);
 /* What was learnt of a bucket; NULL: nothing. */
-struct xf_client_place *xf_client_place_of(struct xf_s3 *s3, struct xf_str bucket);
+const struct xf_client_place *xf_client_place_of(struct xf_s3 *s3, struct xf_str bucket);
 void xf_client_places_free(struct xf_s3 *s3);
 
 /* client_body.c */

@@ -38,6 +38,15 @@ def moved(lab, path, n=31):
     return st
 
 
+def in_both_modes(lab, one, two):
+    """Within server `one`, and from it through an agent to `two`; nothing is tried twice."""
+    for mode, to in (("server", one), ("relay", two)):
+        text = PARTS.replace("[copy]", f'[copy]\nmode = "{mode}"')
+        st = moved(lab, job_file(lab, side("source", "s3://src/k/", one.url), side("destination", f"s3://dst/{mode}/", to.url), text))
+        same(one.diff("src/k/", f"dst/{mode}/", other=None if to is one else to))
+        check(st["retries"] == 0, f"{mode}: it costs tries: {json.dumps(st)}")
+
+
 def c064_a_bucket_in_another_region_is_found():
     with Lab("c064") as lab:
         one = lab.s3d("s3", "--bucket", "src", "--bucket", "dst", "--region", "eu-central-1")
@@ -45,11 +54,7 @@ def c064_a_bucket_in_another_region_is_found():
         load(one)
         lab.coordinator()
         lab.agent("one")
-        for mode, to in (("server", one), ("relay", two)):
-            text = PARTS.replace("[copy]", f'[copy]\nmode = "{mode}"')
-            st = moved(lab, job_file(lab, side("source", "s3://src/k/", one.url), side("destination", f"s3://dst/{mode}/", to.url), text))
-            same(one.diff("src/k/", f"dst/{mode}/", other=None if to is one else to))
-            check(st["retries"] == 0, f"a region costs tries: {json.dumps(st)}")
+        in_both_modes(lab, one, two)
         # One that is given is meant.
         for name in ("source", "destination"):
             more = {"source": "", "destination": "", name: 'region = "us-west-2"\n'}
@@ -57,6 +62,28 @@ def c064_a_bucket_in_another_region_is_found():
             code, _, err = lab.ctl("submit", path)
             where = {"source": "eu-central-1", "destination": "ap-northeast-1"}[name]
             check(code == 2 and where in err and "us-west-2" in err and f"[{name}]" in err, f"exit {code}: {err}")
+
+
+def c064_a_temporary_redirect_is_followed_with_its_body():
+    with Lab("c064t") as lab:
+        one = lab.s3d("s3", "--bucket", "src")
+        two = lab.s3d("s3b", "--bucket", "dst")
+        names = ("small", "big")
+        one.put("src", "k/small", "x" * 100)
+        one.put("src", "k/big", size=41 * MIB, seed=4)
+        there = Wire(two)
+        for name in names:
+            location = {"Location": f"{there.url}/dst/{name}"}
+            two.faults({"op": ["PutObject", "CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload"], "key": name, "id": name,
+                        "header": f"host: 127.0.0.1:{two.port}", "action": {"status": 307, "code": "TemporaryRedirect", "headers": location}})
+        lab.coordinator()
+        lab.agent("one")
+        # Parts of 20 MiB go through the agent as a stream, which is not sent into a redirect twice.
+        text = '[copy]\nmode = "relay"\npart_size = "20MiB"\n'
+        st = moved(lab, job_file(lab, side("source", "s3://src/k/", one.url), side("destination", "s3://dst/", two.url), text), 2)
+        same(one.diff("src/k/", "dst/", other=two))
+        check(two.admin("uploads")["count"] == 0 and there.accepted > 0, json.dumps(st))
+        check(all(r["fired"] > 0 for r in two.admin("faults")), f"{two.admin('faults')}")
 
 
 def c065_dots_in_buckets_and_styles_over_tls():
@@ -112,11 +139,7 @@ def test_a_server_whose_clock_is_off_is_followed():
         load(one)
         lab.coordinator()
         lab.agent("one")
-        for mode, to in (("server", one), ("relay", two)):
-            text = PARTS.replace("[copy]", f'[copy]\nmode = "{mode}"')
-            st = moved(lab, job_file(lab, side("source", "s3://src/k/", one.url), side("destination", f"s3://dst/{mode}/", to.url), text))
-            same(one.diff("src/k/", f"dst/{mode}/", other=None if to is one else to))
-            check(st["retries"] == 0, f"a clock costs tries: {json.dumps(st)}")
+        in_both_modes(lab, one, two)
 
 
 # No resolver knows this host: who gets there went through a proxy.
