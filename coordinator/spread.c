@@ -24,8 +24,10 @@
 enum {
     MIN_PAGES = 4,    /* a range of fewer is not split: its halves would cost more than they win */
     LIMIT_START = 16, /* pages asked for at a time, at first */
-    EMPTY_FREE = 40,  /* looks that found nothing before they count against pages */
-    EMPTY_PART = 10,  /* then at most one for so many pages */
+    EMPTY_FIRST = 12, /* looks that may find nothing before the first page, */
+    EMPTY_EARLY = 2,  /* then one more for so many pages, */
+    EMPTY_FREE = 40,  /* and from this number on */
+    EMPTY_PART = 10,  /* one for so many */
     HOLD_MS = 1000,   /* no look after one that failed */
     TRUST_MAX = 64,   /* looks at a time into a range whose looks found keys; one after another
                          where one found none */
@@ -214,7 +216,10 @@ static bool branch(const struct xf_spread *s, const struct gap *x, struct xf_buf
 
 static bool has_budget(const struct xf_spread *s)
 {
-    return s->n_empty < EMPTY_FREE + s->n_pages / EMPTY_PART;
+    uint64_t early = EMPTY_FIRST + s->n_pages / EMPTY_EARLY;
+    uint64_t late = EMPTY_FREE + s->n_pages / EMPTY_PART;
+
+    return s->n_empty < (early < late ? early : late);
 }
 
 /* A point in the gap; false: none can be made. */
