@@ -26,12 +26,34 @@ struct scene {
     struct held parts;  /* leased, of another upload */
     struct held close;  /* leased, of a third */
     struct held abort;  /* leased, of a fourth */
+    int64_t ended;      /* a job that was cancelled */
+    int64_t marked;     /* another, which is being forgotten */
 };
 
 static void leave_open(struct scene *s, struct held *h, const char *id)
 {
     *h = kit_lease_one(&s->k, s->job, 'a', XF_TASK_OPEN);
     assert_int_equal(kit_opened(&s->k, h, id, 8), XF_OK);
+}
+
+static int64_t leave_ended(struct kit *k, const char *key)
+{
+    int64_t job = kit_job(k, key, 1);
+
+    assert_int_equal(kit_page(k, kit_shard(k, job), "", "c1", 3, 1), XF_OK);
+    struct held h = kit_lease_one(k, job, 'a', XF_TASK_BATCH);
+    assert_int_equal(kit_checkpoint(k, &h, 0, 3, XF_OUTCOME_FAILED, true), XF_OK);
+    assert_int_equal(kit_stop(k, job), XF_OK);
+    assert_int_equal(kit_finish(k, job, XF_JOB_CANCELLED), XF_OK);
+    return job;
+}
+
+static struct xf_store_op *prune_op(int64_t job)
+{
+    struct xf_store_op *op = kit_op(XF_OP_PRUNE);
+
+    op->in.prune = (struct xf_in_prune){.job = job, .before_ms = INT64_MAX, .limit = 10};
+    return op;
 }
 
 static void scene_init(struct scene *s)
@@ -63,6 +85,9 @@ static void scene_init(struct scene *s)
     s->parts = kit_lease_one(k, s->job, 'a', XF_TASK_PARTS);
     s->open = kit_lease_one(k, s->job, 'a', XF_TASK_OPEN);
     assert_int_equal(kit_page(k, s->shard, "c2", "c3", 4, 0), XF_OK);
+    s->ended = leave_ended(k, "ended");
+    s->marked = leave_ended(k, "marked");
+    kit_must(k, prune_op(s->marked));
     kit_check(k);
 }
 
@@ -235,6 +260,44 @@ static void verify_stop(struct scene *s, const struct xf_job_row *row)
     assert_int_equal(row->tasks_ready, 0);
 }
 
+static void check_gone(struct scene *s, int64_t job)
+{
+    struct xf_store_op *op = kit_op(XF_OP_READ_JOB);
+
+    op->in.read_job.job = job;
+    assert_int_equal(kit_do(&s->k, op), XF_E_NOT_FOUND);
+}
+
+static struct xf_store_op *make_prune(struct scene *s)
+{
+    (void)s; /* every job that has ended */
+    return prune_op(0);
+}
+
+static void verify_prune(struct scene *s, const struct xf_job_row *row)
+{
+    (void)row; /* of a job that goes on */
+    check_gone(s, s->ended);
+}
+
+static struct xf_store_op *make_prune_step(struct scene *s)
+{
+    struct xf_store_op *op = kit_op(XF_OP_PRUNE_STEP);
+
+    (void)s; /* whatever is marked */
+    op->in.prune_step.limit = 1;
+    return op;
+}
+
+static void verify_prune_step(struct scene *s, const struct xf_job_row *row)
+{
+    (void)row; /* of a job that goes on */
+    check_gone(s, s->marked);
+    do {
+        kit_must(&s->k, make_prune_step(s));
+    } while (s->k.last.out.prune_step.more);
+}
+
 static const struct act acts[] = {
     {"job_create", make_job, verify_job},
     {"page_commit", make_page, verify_page},
@@ -248,6 +311,8 @@ static const struct act acts[] = {
     {"abort_done", make_abort_done, verify_abort_done},
     {"retry", make_retry, verify_retry},
     {"job_stop", make_stop, verify_stop},
+    {"prune", make_prune, verify_prune},
+    {"prune_step", make_prune_step, verify_prune_step},
 };
 
 /* One round; false: the plan's call was not reached. */
