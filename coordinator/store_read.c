@@ -91,7 +91,9 @@ enum xf_code xf_do_read_jobs(struct xf_work *w, struct xf_store_op *op, struct x
     static const char *const sql[] = {
         [XF_JOBS_ALL] = JOBS_PAGE(""),
         [XF_JOBS_LIVE] = JOBS_PAGE(" AND j.state IN " S_JOB_LIVE), /* index job_live */
-        [XF_JOBS_ENDED] = JOBS_PAGE(" AND j.state NOT IN " S_JOB_LIVE),
+        [XF_JOBS_ENDED] = JOB_COLUMNS /* found first: what a row costs is in its columns */
+        " WHERE j.id IN (SELECT id FROM job WHERE pruned = 0 AND state NOT IN " S_JOB_LIVE
+        " ORDER BY finished_ms DESC, id DESC LIMIT ?2) ORDER BY j.finished_ms DESC, j.id DESC",
     };
 #undef JOBS_PAGE
 #undef FROM_NEWEST

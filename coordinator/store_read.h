@@ -24,7 +24,8 @@ enum { XF_STORE_PAGE_DEFAULT = 200, XF_STORE_PAGE_MAX = 1000 };
 
 enum xf_jobs_which { XF_JOBS_ALL = 0, XF_JOBS_LIVE /* queued, running, paused */, XF_JOBS_ENDED };
 
-/* By id, newest first; after: 0 or the last id seen. */
+/* By id, newest first; after: 0 or the last id seen. Ended ones by their end, and no second page.
+ */
 struct xf_in_read_jobs {
     int64_t after;
     uint32_t limit;

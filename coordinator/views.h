@@ -12,8 +12,8 @@
 /** j is the receiver's; NULL with an error. Called once, perhaps before the request returns. */
 typedef void(xf_view_fn)(void *arg, struct xf_json *j, const struct xf_err *err);
 
-/** {"jobs":[...],"agents":[...]}: the live jobs, then the latest that have ended, each newest
- * first; "jobs_complete" is false when there are more. */
+/** {"jobs":[...],"agents":[...]}: the live jobs, the newest first, then those that ended last;
+ * "jobs_complete" is false when there are more. */
 void xf_views_all(struct xf_coordinator *c, xf_view_fn *done, void *arg);
 /** {"jobs":[...],"next":N}: a page of all jobs, newest first; after: 0, or the last page's `next`,
  * which is null on the last page. */

@@ -86,7 +86,10 @@ static void live_and_ended_jobs_are_read_a_page_at_a_time(void **state)
     check_jobs(k, XF_JOBS_ALL, jobs[1], (const int64_t[]){jobs[0], 0, 0});
     check_jobs(k, XF_JOBS_LIVE, 0, (const int64_t[]){jobs[3], jobs[0], 0});
     check_jobs(k, XF_JOBS_ENDED, 0, (const int64_t[]){jobs[4], jobs[2], 1});
-    check_jobs(k, XF_JOBS_ENDED, jobs[2], (const int64_t[]){jobs[1], 0, 0});
+    xf_fakeclock_advance(&k->clock, 1000);
+    assert_int_equal(kit_stop(k, jobs[0]), XF_OK);
+    assert_int_equal(kit_finish(k, jobs[0], XF_JOB_CANCELLED), XF_OK);
+    check_jobs(k, XF_JOBS_ENDED, 0, (const int64_t[]){jobs[0], jobs[4], 1}); /* by their end */
 }
 
 static void a_page_moves_the_cursor_with_its_rows(void **state)
