@@ -47,7 +47,21 @@ static void put_all(struct xf_buf *b, const struct xf_json *j, const struct xf_t
     }
 }
 
-static void put_lines(struct xf_buf *b, const struct xf_json *j)
+static bool was_live(const struct xf_json *last, const char *id)
+{
+    const struct xf_json *jobs = xf_json_get(last, "jobs");
+
+    for (size_t i = 0; i < xf_json_len(jobs); i++) {
+        const struct xf_json *job = xf_json_at(jobs, i);
+        if (strcmp(xf_json_get_c(job, "id", ""), id) == 0) {
+            return is_live(job);
+        }
+    }
+    return false;
+}
+
+/* Of all jobs, those that are live, and once more those that have ended since the last time. */
+static void put_lines(struct xf_buf *b, const struct xf_json *j, const struct xf_json *last)
 {
     const struct xf_json *jobs = xf_json_get(j, "jobs");
     size_t n = jobs == NULL ? 1 : xf_json_len(jobs);
@@ -55,9 +69,15 @@ static void put_lines(struct xf_buf *b, const struct xf_json *j)
 
     xf_time_rfc3339(xf_clock_wall_ms(xf_clock_real()), false, ts);
     for (size_t i = 0; i < n; i++) {
-        xf_buf_putf(b, "%s ", ts);
-        xf_tui_put_job_line(b, jobs == NULL ? j : xf_json_at(jobs, i));
-        xf_buf_put_byte(b, '\n');
+        const struct xf_json *job = jobs == NULL ? j : xf_json_at(jobs, i);
+        if (jobs == NULL || is_live(job) || was_live(last, xf_json_get_c(job, "id", ""))) {
+            xf_buf_putf(b, "%s ", ts);
+            xf_tui_put_job_line(b, job);
+            xf_buf_put_byte(b, '\n');
+        }
+    }
+    if (b->len == 0) {
+        xf_buf_putf(b, "%s no job is under way\n", ts);
     }
 }
 
@@ -82,8 +102,8 @@ static int once(struct xf_ctl *c, const char *job)
     return XF_EXIT_OK;
 }
 
-/* One picture; with JSON one object a line. */
-static int show(struct xf_ctl *c, const char *job, const struct xf_tui *tui)
+/* One picture; with JSON one object a line. *last: what the one before showed. */
+static int show(struct xf_ctl *c, const char *job, const struct xf_tui *tui, struct xf_json **last)
 {
     struct xf_err err;
     XF_AUTO(xf_json) j = NULL;
@@ -110,9 +130,11 @@ static int show(struct xf_ctl *c, const char *job, const struct xf_tui *tui)
         xf_buf_put_c(&b, "\x1b[H\x1b[J");
         xf_tui_put_window(&b, xf_buf_view(&text), tui);
     } else {
-        put_lines(&b, j);
+        put_lines(&b, j, *last);
     }
     xf_ctl_out(xf_buf_view(&b));
+    xf_json_free(*last);
+    *last = XF_STEAL(j);
     return XF_EXIT_OK;
 }
 
@@ -120,6 +142,7 @@ static int watch(struct xf_ctl *c, const char *job)
 {
     sigset_t set;
     int rc = XF_EXIT_OK;
+    XF_AUTO(xf_json) last = NULL;
 
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
@@ -131,7 +154,7 @@ static int watch(struct xf_ctl *c, const char *job)
     for (;;) {
         struct xf_tui tui;
         xf_tui_init(&tui, STDOUT_FILENO); /* again each time: the window may have another size */
-        rc = show(c, job, &tui);
+        rc = show(c, job, &tui, &last);
         if (rc != XF_EXIT_OK ||
             poll(&p, 1, tui.terminal || c->o.json ? WATCH_MS : WATCH_LINE_MS) == 1) {
             return rc;

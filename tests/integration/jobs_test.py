@@ -66,6 +66,22 @@ def a_watch_fits_the_window(bench, job):
     check(any(line.startswith("no agents") or line.startswith("agent ") for line in lines), "the agents are not seen")
 
 
+def a_watch_in_a_pipe_tells_what_is_live(bench, job):
+    """Not the many that ended before; the job's end, too."""
+    argv = [os.path.join(BIN, "xferctl"), "status", "--watch"]
+    with subprocess.Popen(argv, env=bench.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as p:
+        line = p.stdout.readline()
+        check(job in line and "cancelled" not in line, f"not the live job: {line}")
+        check(bench.ctl("cancel", job)[0] == 0, "not cancelled")
+        bench.ended(job, "cancelled")
+        while f"{job} cancelled" not in line:
+            line = p.stdout.readline()
+            check(job in line, f"a job that ended before the watch: {line}")
+        p.send_signal(signal.SIGINT)
+        rest = p.stdout.read()
+        check(p.wait(30) == 0 and "j-old" not in rest, f"ended with {p.returncode}: {rest}")
+
+
 def closed_early(bench, *args):
     p = subprocess.Popen([os.path.join(BIN, "xferctl"), *args], env=bench.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     p.stdout.close()
@@ -93,8 +109,7 @@ def test_a_live_job_is_seen_however_many_ended_since():
         check(len(lines) == 451 and lines[-1].startswith(job), f"{len(lines)} lines")
         a_watch_fits_the_window(b, job)
         closed_early(b, "list")
-        check(b.ctl("cancel", job)[0] == 0, "not cancelled")
-        b.ended(job, "cancelled")
+        a_watch_in_a_pipe_tells_what_is_live(b, job)
         gone = b.ctl("prune", "--older-than", "1d")[1].split()
         check(gone == old and listed(b) == [job], f"{len(gone)} forgotten")
 
