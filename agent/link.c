@@ -235,7 +235,7 @@ static void on_hello_reply(struct xf_link *l,
 
 static void send_beat(struct xf_link *l)
 {
-    XF_AUTO_ARENA a;
+    XF_AUTO_ARENA a = {0};
     struct xf_msg_beat m = {0};
 
     xf_arena_init(&a);
@@ -514,7 +514,7 @@ static void on_reply(void *arg, enum xf_code code, struct xf_str bytes)
         try_chan(c);
         return;
     }
-    XF_AUTO_ARENA a;
+    XF_AUTO_ARENA a = {0};
     union reply r = {0};
     struct xf_err err;
     xf_arena_init(&a);

@@ -84,7 +84,7 @@ const struct xf_xml_doc *xf_encoding_page(const struct xf_encoding *e,
         return doc;
     }
     struct xf_xml_object *objects = xf_arena_calloc(a, doc->n_objects + 1, sizeof(*objects));
-    XF_AUTO_BUF key;
+    XF_AUTO_BUF key = {0};
 
     xf_buf_init(&key, 0);
     for (size_t i = 0; i < doc->n_objects; i++) {

@@ -41,7 +41,7 @@ void xf_hub_encode(
 void xf_hub_refuse(
     struct xf_hub *h, uint64_t token, uint32_t kind, enum xf_code code, const char *text)
 {
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
 
     xf_buf_init(&out, 0);
     xf_hub_encode(kind, code, xf_str_c(text), XF_STR_EMPTY, &out);
@@ -82,7 +82,7 @@ static void finish(struct xf_hub_req *r, enum xf_code code, struct xf_str bytes)
 
 void xf_hub_fail(struct xf_hub_req *r, enum xf_code code, struct xf_str text)
 {
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
 
     XF_ASSERT_OWNER(r->hub);
     XF_ASSERT(code != XF_OK);
@@ -93,8 +93,8 @@ void xf_hub_fail(struct xf_hub_req *r, enum xf_code code, struct xf_str text)
 
 void xf_hub_reply(struct xf_hub_req *r, const void *m)
 {
-    XF_AUTO_BUF body;
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF body = {0};
+    XF_AUTO_BUF out = {0};
     struct xf_msg_hello_reply hello;
     struct xf_err err = {0};
 
@@ -435,7 +435,7 @@ static void on_operator(struct xf_hub *h,
 
 static void refuse_version(struct xf_hub *h, uint64_t token, const struct xf_msg_request *q)
 {
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
 
     xf_buf_init(&text, 0);
     xf_buf_putf(&text,

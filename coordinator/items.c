@@ -405,7 +405,7 @@ static void fill_failed(struct xf_store_op *op, const struct xf_msg_item *m, str
 static bool fill_from_result(struct xf_store_op *op, struct xf_str bytes, struct xf_result *r)
 {
     struct xf_err err;
-    XF_AUTO_RESULT_SET set;
+    XF_AUTO_RESULT_SET set = {0};
 
     xf_result_set_init(&set, 0);
     xf_result_set_fini(&set);
@@ -679,7 +679,7 @@ static struct xf_str one_object(struct xf_arena *arena, const struct xf_upload_r
 {
     struct xf_manifest_enc enc;
     struct xf_err err;
-    XF_AUTO_BUF bytes;
+    XF_AUTO_BUF bytes = {0};
 
     xf_buf_init(&bytes, XF_MANIFEST_BYTES_MAX);
     xf_manifest_enc_init(&enc, u->source_no);

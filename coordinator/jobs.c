@@ -376,7 +376,7 @@ static void watch_fitness(struct xf_coordinator *c, struct xf_cjob *j)
 {
     int64_t now = xf_loop_mono_ms(c->loop);
     bool wants = j->row.state == XF_JOB_RUNNING && j->row.tasks_ready > 0;
-    XF_AUTO_BUF why;
+    XF_AUTO_BUF why = {0};
 
     xf_buf_init(&why, 2 * XF_ERR_MSG_MAX);
     const struct xf_roster_count n = xf_roster_count(c, j->row.id, &why);

@@ -105,7 +105,7 @@ static int check_store(const char *dir)
 {
     struct xf_err err;
     uint64_t n_wrong = 0;
-    XF_AUTO_BUF report;
+    XF_AUTO_BUF report = {0};
 
     xf_buf_init(&report, 0);
     if (xf_store_check(dir, true, &report, &n_wrong, &err) != XF_OK) {

@@ -305,7 +305,7 @@ static void reporting_fail(struct reporting *p, const struct xf_err *err)
 
 static void reporting_answer(struct reporting *p, bool end)
 {
-    XF_AUTO_BUF cursor;
+    XF_AUTO_BUF cursor = {0};
     struct xf_msg_report_reply m = {.chunk = xf_buf_view(&p->chunk), .end = end};
 
     xf_buf_init(&cursor, XF_CURSOR_MAX);

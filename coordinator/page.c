@@ -130,7 +130,7 @@ static enum xf_code build_all(struct build *b, struct xf_err *err)
             continue;
         }
         if (add_object(b, x, err) != XF_OK) {
-            XF_AUTO_BUF name;
+            XF_AUTO_BUF name = {0};
             xf_buf_init(&name, 0);
             xf_buf_put_escaped(&name, xf_str_sub(x->key, 0, 100));
             err->code = XF_E_LISTING;

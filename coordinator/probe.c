@@ -188,7 +188,7 @@ static const struct ask *find_failed(const struct probe *p)
 
 static void add_examples(struct probe *p)
 {
-    XF_AUTO_BUF to;
+    XF_AUTO_BUF to = {0};
 
     xf_buf_init(&to, 0);
     for (size_t i = 0; i < p->n_asks && p->res.n_examples < XF_PROBE_EXAMPLES_MAX; i++) {

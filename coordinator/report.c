@@ -93,7 +93,7 @@ static struct xf_str error_code(const struct xf_result *r)
 static void put_csv(struct xf_buf *out, struct xf_str bucket, const struct xf_result_row *row)
 {
     const struct xf_result *r = &row->result;
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
 
     put_csv_field(out, bucket);
     xf_buf_put_byte(out, ',');
@@ -128,7 +128,7 @@ static void put_json(struct xf_buf *out, struct xf_str bucket, const struct xf_r
 {
     const struct xf_result *r = &row->result;
     struct xf_json *j = xf_json_object();
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
 
     xf_buf_init(&text, 0);
     put_message(&text, r);

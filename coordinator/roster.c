@@ -239,7 +239,7 @@ const char *xf_roster_state_name(enum xf_roster_state state)
 
 static void put_agent(struct xf_coordinator *c, struct xf_json *out, const struct xf_cagent *a)
 {
-    XF_AUTO_BUF reason;
+    XF_AUTO_BUF reason = {0};
     uint64_t objects = 0;
     int64_t now = xf_loop_mono_ms(c->loop);
     int64_t seen = a->session != NULL ? a->session->last_seen_ms : a->seen_ms;

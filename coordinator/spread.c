@@ -183,7 +183,7 @@ static void offer_gaps(const struct xf_spread *s, struct xf_listing *g, struct g
 static size_t highest_level(const struct xf_spread *s, const struct gap *x, size_t lo)
 {
     size_t hi = x->lo.len;
-    XF_AUTO_BUF p;
+    XF_AUTO_BUF p = {0};
 
     xf_buf_init(&p, 0);
     while (lo < hi) { /* fewer pages the higher the level */
@@ -295,7 +295,7 @@ static bool rises_above(const struct xf_xml_doc *doc, struct xf_str point)
 
 static void go_serial(struct xf_spread *s, struct xf_str point)
 {
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
 
     xf_buf_init(&text, 0);
     xf_buf_put_escaped(&text, xf_str_sub(point, 0, 150));
@@ -405,7 +405,7 @@ static bool has_room(const struct xf_spread *s)
 
 static void look_for_more(struct xf_spread *s)
 {
-    XF_AUTO_BUF point;
+    XF_AUTO_BUF point = {0};
 
     xf_buf_init(&point, 0);
     while (has_room(s) && has_budget(s) && pick(s, &point) && xf_limit_take(s->env.limit)) {

@@ -138,7 +138,7 @@ add_rest(struct xf_work *w, struct shard *s, const struct xf_manifest *m, struct
 static enum xf_code
 add_batch(struct xf_work *w, struct shard *s, struct xf_str raw, struct xf_err *err)
 {
-    XF_AUTO_MANIFEST m;
+    XF_AUTO_MANIFEST m = {0};
     struct xf_task t = s->like;
 
     if (xf_manifest_decode(raw, &m, err) != XF_OK) {

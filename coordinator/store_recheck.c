@@ -23,7 +23,7 @@ seed(struct xf_work *w, struct xf_task *recheck, const struct xf_result_set *of,
 {
     const struct xf_result moved = {.outcome = XF_OUTCOME_SKIPPED}; /* into another batch */
     struct xf_result_counts counts;
-    XF_AUTO_RESULT_SET set;
+    XF_AUTO_RESULT_SET set = {0};
 
     xf_result_set_init(&set, of->n);
     for (uint32_t i = 0; i < of->n; i++) {

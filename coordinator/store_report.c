@@ -220,7 +220,7 @@ static bool says_anything(struct xf_str delta)
 {
     struct xf_err ignored;
     struct xf_result_counts c;
-    XF_AUTO_RESULT_SET set;
+    XF_AUTO_RESULT_SET set = {0};
 
     if (xf_result_set_decode(delta, XF_MANIFEST_MAX, &set, &ignored) != XF_OK) {
         return true; /* whatever it was, something was done */

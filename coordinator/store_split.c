@@ -108,7 +108,7 @@ static enum xf_code make(struct xf_work *w, const struct split *s, struct xf_err
 
 enum xf_code xf_do_shard_split(struct xf_work *w, struct xf_store_op *op, struct xf_err *err)
 {
-    XF_AUTO_BUF end;
+    XF_AUTO_BUF end = {0};
     struct split s = {
         .in = &op->in.shard_split, .out = &op->out.shard_split, .arena = &op->out_arena};
 

@@ -286,7 +286,7 @@ static enum xf_code settle_outcome(struct xf_work *w,
                                    struct xf_err *err)
 {
     struct xf_job_delta add = {.retries = r->attempts > 1 ? (int64_t)r->attempts - 1 : 0};
-    XF_AUTO_RESULT_SET set;
+    XF_AUTO_RESULT_SET set = {0};
 
     xf_result_set_init(&set, 1);
     (void)xf_result_set_put(&set, 0, r); /* true: it is empty */
@@ -390,7 +390,7 @@ static enum xf_code
 tell_left(struct xf_work *w, const struct xf_task *t, struct xf_str why, struct xf_err *err)
 {
     XF_AUTO_ARENA arena = {NULL, 0};
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
     struct xf_upload_row row = {.id = 0};
 
     xf_buf_init(&text, 0);

@@ -73,7 +73,7 @@ static void view_read(struct view *v, struct xf_store_op *op)
 static struct xf_json *job_json(struct xf_coordinator *c, const struct xf_job_row *row)
 {
     const struct xf_cjob *j = xf_jobtab_get(c, row->id);
-    XF_AUTO_BUF unfit;
+    XF_AUTO_BUF unfit = {0};
 
     xf_buf_init(&unfit, 2 * XF_ERR_MSG_MAX);
     if (j == NULL) {

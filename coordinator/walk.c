@@ -69,7 +69,7 @@ static void put_key(struct xf_buf *out, struct xf_str key)
 
 static enum xf_walk_next fail_order(struct xf_str before, struct xf_str after, struct xf_err *err)
 {
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
 
     xf_buf_init(&text, 0);
     xf_buf_put_c(&text, "'");
@@ -85,7 +85,7 @@ static enum xf_walk_next fail_order(struct xf_str before, struct xf_str after, s
 
 static enum xf_walk_next fail_progress(struct xf_str cursor, struct xf_err *err)
 {
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
 
     xf_buf_init(&text, 0);
     put_key(&text, cursor);

@@ -161,7 +161,7 @@ static void refresh_gauges(struct xf_coordinator *c)
 static void get_metrics(void *arg, struct xf_httpd_req *req, struct xf_str rest)
 {
     struct xf_coordinator *c = arg;
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
 
     (void)rest;
     xf_buf_init(&text, 0);

@@ -139,8 +139,8 @@ enum xf_code xf_client_call(struct xf_client *c,
                             struct xf_err *err)
 {
     const struct xf_kind_info *info = xf_kind_find(ask->kind);
-    XF_AUTO_BUF body;
-    XF_AUTO_BUF bytes;
+    XF_AUTO_BUF body = {0};
+    XF_AUTO_BUF bytes = {0};
     struct call call = {0};
 
     XF_ASSERT(info != NULL && info->role == XF_ROLE_OPERATOR);

@@ -5,7 +5,7 @@
 
 int xf_cmd_generate(void *ctx, const struct xf_opt_parsed *p)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     (void)ctx; /* nothing is asked */
     (void)p;   /* no arguments */
@@ -18,7 +18,7 @@ int xf_cmd_generate(void *ctx, const struct xf_opt_parsed *p)
 int xf_cmd_version(void *ctx, const struct xf_opt_parsed *p)
 {
     const struct xf_ctl *c = ctx;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     (void)p; /* no arguments */
     xf_buf_init(&b, 0);
@@ -40,7 +40,7 @@ int xf_cmd_completion(void *ctx, const struct xf_opt_parsed *p)
         [XF_OPT_BASH] = "bash", [XF_OPT_ZSH] = "zsh", [XF_OPT_FISH] = "fish"};
     const struct xf_ctl *c = ctx;
     struct xf_err err;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     xf_buf_init(&b, 0);
     for (size_t i = 0; i < XF_ARRAY_LEN(shells); i++) {
@@ -58,7 +58,7 @@ int xf_cmd_completion(void *ctx, const struct xf_opt_parsed *p)
 int xf_cmd_man(void *ctx, const struct xf_opt_parsed *p)
 {
     const struct xf_ctl *c = ctx;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     char today[XF_TIME_TEXT_MAX];
 
     (void)p; /* no arguments */

@@ -31,7 +31,7 @@ static void put_jobs(const struct xf_json *reply)
 {
     const struct xf_json *jobs = xf_json_get(reply, "jobs");
     size_t n = xf_json_len(jobs);
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     xf_buf_init(&b, 0);
     for (size_t i = 0; i < n; i++) {

@@ -5,7 +5,7 @@ int xf_cmd_report(void *ctx, const struct xf_opt_parsed *p)
 {
     struct xf_ctl *c = ctx;
     struct xf_err err;
-    XF_AUTO_BUF cursor;
+    XF_AUTO_BUF cursor = {0};
     bool json = c->o.json || strcmp(c->o.format, "json") == 0;
     bool failed = c->o.only != NULL;
 

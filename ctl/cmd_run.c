@@ -184,7 +184,7 @@ static enum xf_code
 submit(struct xf_ctl *c, const struct run *r, struct xf_str toml, char **job, struct xf_err *err)
 {
     struct xf_msg_submit_reply reply;
-    XF_AUTO_BUF key;
+    XF_AUTO_BUF key = {0};
 
     xf_buf_init(&key, 0);
     xf_buf_putf(
@@ -282,7 +282,7 @@ int xf_cmd_run(void *ctx, const struct xf_opt_parsed *p)
     struct xf_ctl *c = ctx;
     struct run r = {.state.lock_fd = -1};
     struct xf_err err;
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
     XF_AUTO(xf_job_spec) spec = NULL;
     XF_AUTO_FREE char *job = NULL;
     bool is_refused = false;

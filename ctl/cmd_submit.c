@@ -25,7 +25,7 @@ send(struct xf_ctl *c, struct xf_str toml, struct xf_msg_submit_reply *reply, st
 
 static void show_plan(const struct xf_job_spec *spec)
 {
-    XF_AUTO_BUF notes;
+    XF_AUTO_BUF notes = {0};
 
     xf_buf_init(&notes, 0);
     xf_job_spec_put_notes(spec, &notes);
@@ -58,7 +58,7 @@ int xf_cmd_submit(void *ctx, const struct xf_opt_parsed *p)
 {
     struct xf_ctl *c = ctx;
     struct xf_err err;
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
     XF_AUTO(xf_job_spec) spec = NULL;
     struct xf_msg_submit_reply reply;
 

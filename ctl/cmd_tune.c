@@ -40,7 +40,7 @@ static void put_now(struct xf_buf *b, const struct xf_json *reply)
 
 static void show(const struct xf_ctl *c, const struct xf_json *reply)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     xf_buf_init(&b, 0);
     if (c->o.json) {

@@ -37,7 +37,7 @@ static void put_stderr(const struct xf_buf *b)
 
 static void draw(struct follower *f, const struct xf_json *st)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     int64_t now = xf_clock_mono_ms(xf_clock_real());
 
     xf_buf_init(&b, 0);
@@ -93,7 +93,7 @@ static int last_word(const struct xf_json *st)
         "copied", "skipped", "failed", "vanished", "archived", "pending"};
     const struct xf_json *objects = xf_json_get(st, "objects");
     const char *reason = xf_json_get_c(st, "reason", NULL);
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     xf_buf_init(&b, 0);
     xf_buf_putf(
@@ -127,7 +127,7 @@ static void tell_errors(struct xf_ctl *c, const char *job)
 {
     struct xf_err err;
     XF_AUTO(xf_json) show = NULL;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     xf_buf_init(&b, 0);
     if (xf_ctl_query(c, XF_KIND_SHOW, job, &show, &err) == XF_OK) {
@@ -224,7 +224,7 @@ enum xf_code xf_ctl_write_report(struct xf_ctl *c,
         return XF_FAIL_SUB(
             err, XF_E_IO, errno, "cannot write '%s': %s", path, xf_errno_text(errno));
     }
-    XF_AUTO_BUF cursor;
+    XF_AUTO_BUF cursor = {0};
     xf_buf_init(&cursor, 0);
     for (;;) {
         struct xf_msg_report q = {.job = xf_str_c(job),

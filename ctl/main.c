@@ -166,7 +166,7 @@ int main(int argc, char **argv)
     struct xf_ctl c = {.prog = &prog};
     struct xf_opt_parsed parsed;
     struct xf_err err;
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
 
     (void)signal(SIGPIPE, SIG_IGN); /* writes report EPIPE instead */
     xf_buf_init(&text, 0);

@@ -86,7 +86,7 @@ static enum xf_code write_file(const struct xf_run_state *s, bool ended, struct 
 
 static enum xf_code read_json(const char *path, struct xf_json **j, struct xf_err *err)
 {
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
 
     xf_buf_init(&text, 0);
     XF_TRY(xf_file_read(path, RUN_FILE_MAX, &text, err));

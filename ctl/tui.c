@@ -246,7 +246,7 @@ static void put_pace(struct xf_buf *line, const struct xf_json *st, const struct
 void xf_tui_put_job(struct xf_buf *b, const struct xf_json *st, const struct xf_tui *t)
 {
     struct figures f;
-    XF_AUTO_BUF line;
+    XF_AUTO_BUF line = {0};
     const struct xf_json *listing = xf_json_get(st, "listing");
     const char *reason = xf_json_get_c(st, "reason", NULL);
     bool complete = xf_json_get_bool(listing, "complete", false);
@@ -358,8 +358,8 @@ static int id_width(const struct xf_json *agents)
 
 static void put_agent(struct xf_buf *line, const struct xf_json *a, int id_cells)
 {
-    XF_AUTO_BUF id;
-    XF_AUTO_BUF rate;
+    XF_AUTO_BUF id = {0};
+    XF_AUTO_BUF rate = {0};
 
     xf_buf_init(&id, 0);
     xf_buf_init(&rate, 0);

@@ -205,7 +205,7 @@ put_map(const struct xf_msg_desc *d, const void *m, msgpack_packer *pk, struct x
 enum xf_code
 xf_codec_encode(const struct xf_msg_desc *d, const void *m, struct xf_buf *out, struct xf_err *err)
 {
-    XF_AUTO_BUF bytes;
+    XF_AUTO_BUF bytes = {0};
     msgpack_packer pk;
 
     xf_buf_init(&bytes, XF_MSG_MAX);

@@ -137,8 +137,8 @@ bool xf_conf_is_set(const struct xf_conf *c, const char *name)
 
 static enum xf_code out_of_range(const struct target *t, int64_t v)
 {
-    XF_AUTO_BUF shown;
-    XF_AUTO_BUF range;
+    XF_AUTO_BUF shown = {0};
+    XF_AUTO_BUF range = {0};
     xf_buf_init(&shown, 0);
     xf_buf_init(&range, 0);
     xf_conf_put_number(t->o, v, &shown);
@@ -176,7 +176,7 @@ static enum xf_code wrong_text(const struct target *t, struct xf_str text)
     if ((t->o->flags & XF_CONF_SECRET) != 0) {
         return fail(t, "must be %s", xf_conf_type_text(t->o->type));
     }
-    XF_AUTO_BUF shown;
+    XF_AUTO_BUF shown = {0};
     xf_buf_init(&shown, 0);
     xf_buf_put_escaped(&shown, xf_str_sub(text, 0, SHOWN_MAX));
     return fail(t,
@@ -215,7 +215,7 @@ static enum xf_code set_enum(const struct target *t, struct xf_str s)
             return XF_OK;
         }
     }
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_buf_put_c(&b, "is \"");
     xf_buf_put_escaped(&b, xf_str_sub(s, 0, SHOWN_MAX));
@@ -439,7 +439,7 @@ static enum xf_code unknown_key(const struct doc_key *k)
         }
     }
     near[n] = NULL;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_buf_put_c(&b, "unknown key '");
     put_full_name(&b, k);
@@ -471,7 +471,7 @@ static enum xf_code unknown_section(const struct doc_key *k)
         }
     }
     near[n] = NULL;
-    XF_AUTO_BUF shown;
+    XF_AUTO_BUF shown = {0};
     xf_buf_init(&shown, 0);
     xf_buf_put_escaped(&shown, xf_str_sub(k->entry->key, 0, SHOWN_MAX));
     const char *word = xf_conf_nearest(k->entry->key, near);
@@ -491,7 +491,7 @@ static enum xf_code unknown_section(const struct doc_key *k)
 static enum xf_code refuse(const struct doc_key *k, const struct xf_conf_opt *o)
 {
     bool later = (o->flags & XF_CONF_LATER) != 0;
-    XF_AUTO_BUF name;
+    XF_AUTO_BUF name = {0};
     xf_buf_init(&name, 0);
     put_full_name(&name, k);
     return XF_FAIL(k->err,
@@ -602,7 +602,7 @@ enum xf_code xf_conf_load_file(const struct xf_conf_table *table,
                                struct xf_conf **out,
                                struct xf_err *err)
 {
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
     xf_buf_init(&text, XF_TOML_INPUT_MAX);
     *out = NULL;
     if (xf_file_read(path, XF_TOML_INPUT_MAX, &text, err) != XF_OK) {

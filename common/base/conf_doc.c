@@ -264,7 +264,7 @@ static void set_json_list(struct xf_json *obj, const char *key, const struct xf_
 
 static void set_json_when(struct xf_json *obj, const char *key, const struct xf_conf_when *w)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     if (!w->is_set) {
         xf_json_set_null(obj, key);
@@ -348,7 +348,7 @@ static void put_wrapped(struct xf_buf *out, const char *indent, const char *text
 /* "size, 5MiB to 5GiB, default 64MiB" */
 static void put_facts(const struct xf_conf_opt *o, struct xf_buf *out)
 {
-    XF_AUTO_BUF range;
+    XF_AUTO_BUF range = {0};
     xf_buf_init(&range, 0);
     xf_conf_put_range(o, &range);
     xf_buf_put_c(out, type_name(o->type) != NULL ? type_name(o->type) : "");
@@ -378,7 +378,7 @@ void xf_conf_put_help(const struct xf_conf_table *table, struct xf_buf *out)
             put_wrapped(out, "", o->help);
             continue;
         }
-        XF_AUTO_BUF facts;
+        XF_AUTO_BUF facts = {0};
         xf_buf_init(&facts, 0);
         put_facts(o, &facts);
         xf_buf_putf(out, "  %s\n", o->name);
@@ -415,7 +415,7 @@ void xf_conf_put_template(const struct xf_conf_table *table, struct xf_buf *out)
             put_wrapped(out, "# ", o->help);
             continue;
         }
-        XF_AUTO_BUF facts;
+        XF_AUTO_BUF facts = {0};
         struct xf_str section;
         xf_buf_init(&facts, 0);
         xf_buf_putf(&facts, "%s (", o->help);

@@ -227,7 +227,7 @@ char *xf_json_dump(const struct xf_json *j, bool pretty)
         return text; /* jansson allocates by malloc, as xf_xfree expects */
     }
     /* DEL is legal in JSON and moves a terminal's cursor: it stands only inside strings. */
-    XF_AUTO_BUF safe;
+    XF_AUTO_BUF safe = {0};
     xf_buf_init(&safe, 0);
     for (const char *p = text; *p != '\0'; p++) {
         if (*p == 0x7f) {

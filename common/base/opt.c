@@ -216,7 +216,7 @@ static enum xf_code find_command(struct line *l)
 
 static enum xf_code check_choice(const struct line *l, const struct xf_opt *o, const char *value)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     for (size_t i = 0; o->choices != NULL && o->choices[i] != NULL; i++) {
         if (strcmp(o->choices[i], value) == 0) {

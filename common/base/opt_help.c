@@ -93,7 +93,7 @@ static size_t option_width(const struct xf_opt *o)
 
 static void put_option(const struct xf_opt *o, size_t column, struct xf_buf *out)
 {
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
     xf_buf_init(&text, 0);
     put_option_text(o, &text);
     xf_buf_putf(
@@ -269,7 +269,7 @@ static void put_roff_lines(struct xf_buf *out, const char *text)
 static void put_roff_options(struct xf_buf *out, const struct xf_opt *opts, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        XF_AUTO_BUF text;
+        XF_AUTO_BUF text = {0};
         xf_buf_init(&text, 0);
         put_option_text(&opts[i], &text);
         xf_buf_put_c(out, ".TP\n\\fB\\-\\-");
@@ -313,7 +313,7 @@ void xf_opt_put_man(const struct xf_opt_prog *prog,
                     const char *date,
                     struct xf_buf *out)
 {
-    XF_AUTO_BUF usage;
+    XF_AUTO_BUF usage = {0};
     xf_buf_init(&usage, 0);
     put_usage(prog, NULL, &usage);
     xf_buf_putf(out,

@@ -250,7 +250,7 @@ static void put_fish(const struct xf_opt_prog *p, struct xf_buf *out)
         if (c->is_later) {
             continue;
         }
-        XF_AUTO_BUF condition;
+        XF_AUTO_BUF condition = {0};
         xf_buf_init(&condition, 0);
         xf_buf_putf(&condition, " -n '__fish_seen_subcommand_from %s'", c->name);
         xf_buf_putf(out, "complete -c %s -n __fish_use_subcommand -a %s -d '", p->name, c->name);

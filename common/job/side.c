@@ -86,7 +86,7 @@ enum xf_code xf_side_client(const struct xf_side_env *env,
         .on_done_arg = env->on_done_arg,
     };
     __attribute__((cleanup(xf_customer_key_fini))) struct xf_customer_key key = {0};
-    XF_AUTO_BUF region;
+    XF_AUTO_BUF region = {0};
 
     xf_buf_init(&region, XF_URI_REGION_MAX);
     if (env->reads_objects) {

@@ -187,7 +187,7 @@ static enum xf_code check_endpoint(struct side *s)
         if (xf_uri_endpoint_parse(text, &s->endpoint, &why) != XF_OK) {
             return SIDE_FAIL(s, "endpoint", "%s; write http://HOST:PORT or https://HOST", why.msg);
         }
-        XF_AUTO_BUF b;
+        XF_AUTO_BUF b = {0};
         xf_buf_init(&b, 0);
         put_endpoint(&s->endpoint, &b);
         s->out->endpoint = xf_conf_keep(s->raw->conf, xf_buf_view(&b));
@@ -443,8 +443,8 @@ static enum xf_code check_mode(const struct xf_job_raw *raw, struct xf_err *err)
     if (raw->spec.mode != XF_JOB_MODE_SERVER || xf_job_spec_is_same_service(&raw->spec)) {
         return XF_OK;
     }
-    XF_AUTO_BUF from;
-    XF_AUTO_BUF to;
+    XF_AUTO_BUF from = {0};
+    XF_AUTO_BUF to = {0};
     xf_buf_init(&from, 0);
     xf_buf_init(&to, 0);
     put_service(&raw->spec.source, &from);
@@ -621,7 +621,7 @@ static enum xf_code complete_name(struct xf_job_raw *raw, struct xf_err *err)
         }
     }
     if (name->len == 0) {
-        XF_AUTO_BUF b;
+        XF_AUTO_BUF b = {0};
         xf_buf_init(&b, 0);
         xf_buf_put(&b, raw->spec.source.urls[0].bucket);
         xf_buf_put_c(&b, " to ");

@@ -21,8 +21,8 @@ void xf_job_spec_put_canonical(const struct xf_job_spec *s, struct xf_buf *out)
 
 void xf_job_spec_hash(const struct xf_job_spec *s, char out[65])
 {
-    XF_AUTO_BUF text;
-    XF_AUTO_BUF hex;
+    XF_AUTO_BUF text = {0};
+    XF_AUTO_BUF hex = {0};
     unsigned char digest[XF_SHA256_LEN];
     xf_buf_init(&text, 0);
     xf_buf_init(&hex, 0);

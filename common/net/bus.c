@@ -97,9 +97,9 @@ static enum xf_code tls_fail(struct xf_err *err, int rv, const char *option, con
 
 static enum xf_code load_tls(nng_tls_config *cfg, const struct xf_bus_tls *tls, struct xf_err *err)
 {
-    XF_AUTO_BUF ca;
-    XF_AUTO_BUF cert;
-    XF_AUTO_BUF key;
+    XF_AUTO_BUF ca = {0};
+    XF_AUTO_BUF cert = {0};
+    XF_AUTO_BUF key = {0};
     enum xf_code rc;
     int rv;
 

@@ -158,7 +158,7 @@ set_options(struct xf_bus_server *b, const struct xf_bus_url *url, struct xf_err
 static void learn_url(struct xf_bus_server *b, const struct xf_bus_url *url, nng_listener listener)
 {
     nng_sockaddr sa;
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
     uint16_t port;
 
     xf_buf_init(&text, 0);

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) /* NOLINT: the name
     struct xf_manifest m;
     struct xf_manifest back;
     struct xf_manifest_enc enc;
-    XF_AUTO_BUF bytes;
+    XF_AUTO_BUF bytes = {0};
     struct xf_err err = {0};
 
     xf_buf_init(&bytes, 0);

@@ -18,8 +18,8 @@ static const struct xf_msg_desc *choose(uint8_t no)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) /* NOLINT: the name is libFuzzer's */
 {
     XF_AUTO_ARENA a = {0};
-    XF_AUTO_BUF bytes;
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF bytes = {0};
+    XF_AUTO_BUF text = {0};
     const struct xf_msg_desc *d;
     struct xf_err err = {0};
     void *m;

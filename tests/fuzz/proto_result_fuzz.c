@@ -7,13 +7,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) /* NOLINT: the name is libFuzzer's */
 {
-    XF_AUTO_RESULT_SET s;
-    XF_AUTO_RESULT_SET back;
-    XF_AUTO_RESULT_SET sum;
+    XF_AUTO_RESULT_SET s = {0};
+    XF_AUTO_RESULT_SET back = {0};
+    XF_AUTO_RESULT_SET sum = {0};
     struct xf_result_counts added;
     struct xf_result_counts again;
     struct xf_result_counts all;
-    XF_AUTO_BUF bytes;
+    XF_AUTO_BUF bytes = {0};
     struct xf_err err = {0};
     uint32_t n = size >= 2 ? (uint32_t)(data[0] << 8 | data[1]) % (XF_MANIFEST_MAX + 1) : 0;
 

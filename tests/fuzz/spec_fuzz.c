@@ -7,8 +7,8 @@
 
 static void check_canonical(const struct xf_job_spec *s)
 {
-    XF_AUTO_BUF once;
-    XF_AUTO_BUF twice;
+    XF_AUTO_BUF once = {0};
+    XF_AUTO_BUF twice = {0};
     struct xf_err err;
     struct xf_job_spec *parsed = NULL;
     xf_buf_init(&once, 0);
@@ -26,8 +26,8 @@ static void check_canonical(const struct xf_job_spec *s)
 
 static void check_keys(const struct xf_job_spec *s)
 {
-    XF_AUTO_BUF key;
-    XF_AUTO_BUF mapped;
+    XF_AUTO_BUF key = {0};
+    XF_AUTO_BUF mapped = {0};
     struct xf_err err;
     xf_buf_init(&key, 0);
     xf_buf_init(&mapped, 0);

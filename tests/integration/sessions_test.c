@@ -473,7 +473,7 @@ static void agent_start(struct fleet *f, struct agent *a, size_t no, const char 
                               .version = XF_STR_LIT("test"),
                               .seed = xf_test_seed() + no + 1};
     struct xf_err err = {0};
-    XF_AUTO_BUF id;
+    XF_AUTO_BUF id = {0};
 
     a->fleet = f;
     xf_list_init(&a->pairs);

@@ -118,7 +118,7 @@ int xf_httpget_send(const char *method, const char *url, struct xf_str request, 
     if (connect(fd, (const struct sockaddr *)&t.addr, sizeof(t.addr)) != 0) {
         return -1;
     }
-    XF_AUTO_BUF head;
+    XF_AUTO_BUF head = {0};
     xf_buf_init(&head, 0);
     xf_buf_putf(
         &head,
@@ -127,7 +127,7 @@ int xf_httpget_send(const char *method, const char *url, struct xf_str request, 
         XF_STR_ARG(t.path),
         XF_STR_ARG(t.authority),
         request.len);
-    XF_AUTO_BUF in;
+    XF_AUTO_BUF in = {0};
     xf_buf_init(&in, 0);
     if (!send_all(fd, xf_buf_view(&head)) || !send_all(fd, request) || !receive_all(fd, &in)) {
         return -1;

@@ -250,7 +250,7 @@ bool xf_proc_try_ready(struct xf_proc *p, int64_t timeout_ms)
 /* The end of the program's own log, for the message of a failed test. */
 static void print_tail(const struct xf_proc *p)
 {
-    XF_AUTO_BUF log;
+    XF_AUTO_BUF log = {0};
     xf_buf_init(&log, 0);
     if (p->err_path != NULL && xf_tmpdir_read(p->err_path, &log)) {
         struct xf_str all = xf_buf_view(&log);

@@ -25,7 +25,7 @@ struct xf_tmpdir {
 struct xf_tmpdir *xf_tmpdir_new(void)
 {
     const char *base = getenv("TMPDIR");
-    XF_AUTO_BUF path;
+    XF_AUTO_BUF path = {0};
     xf_buf_init(&path, 0);
     xf_buf_putf(&path, "%s/xfer-test-XXXXXX", base != NULL && base[0] == '/' ? base : "/tmp");
     if (mkdtemp(path.ptr) == NULL) {
@@ -60,7 +60,7 @@ const char *xf_tmpdir_path(const struct xf_tmpdir *d)
 
 const char *xf_tmpdir_file(struct xf_tmpdir *d, const char *name)
 {
-    XF_AUTO_BUF path;
+    XF_AUTO_BUF path = {0};
     xf_buf_init(&path, 0);
     xf_buf_putf(&path, "%s/%s", d->path, name);
     for (size_t i = 0; i < d->n_files; i++) {

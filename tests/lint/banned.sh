@@ -55,6 +55,8 @@ ban "$(call 'sleep|usleep|nanosleep|clock_nanosleep')" "$none" "wait for a condi
 ban "$(call 'alloca')" "$none" "no stack memory of a variable size"
 ban "$(call 'malloc|calloc|realloc|reallocarray|free|strdup|strndup|asprintf|vasprintf')" \
     '^(common/base/mem|tests/lib/fuzz_replay)[.]c:' "use common/base/mem.h"
+ban 'XF_AUTO[A-Z_]*(\([a-z0-9_]+\))?[[:space:]][^=;(]*;' "$none" \
+    "what is cleaned up at every return has a value from its first line on: = {0}, = NULL, = -1"
 ban 'typedef[[:space:]]+(struct|enum|union)' "$none" "no typedef of a struct or enum"
 ban '#[[:space:]]*if[[:space:]]+0' "$none" "dead code is removed"
 ban '//([[:space:]]|$)' "$none" "comments are /* */"

@@ -22,7 +22,7 @@ static bool bless;
 static char *source_path(const char *name)
 {
     const char *root = getenv("XF_SOURCE_DIR");
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     xf_buf_init(&b, 0);
     xf_buf_putf(&b, "%s/%s", root != NULL ? root : "../../..", name);
@@ -32,7 +32,7 @@ static char *source_path(const char *name)
 static void compare(const char *name, struct xf_str now)
 {
     XF_AUTO_FREE char *path = source_path(name);
-    XF_AUTO_BUF kept;
+    XF_AUTO_BUF kept = {0};
     struct xf_err err = {0};
 
     xf_buf_init(&kept, FILE_MAX);
@@ -106,7 +106,7 @@ static void put_hex_lines(struct xf_buf *out, struct xf_str bytes)
 static void put_example(struct xf_buf *out, const struct xf_msg_desc *d, bool full)
 {
     XF_AUTO_ARENA a = {0};
-    XF_AUTO_BUF bytes;
+    XF_AUTO_BUF bytes = {0};
     char *m = xf_arena_calloc(&a, 1, d->size);
     struct xf_err err = {0};
 
@@ -121,7 +121,7 @@ static void put_example(struct xf_buf *out, const struct xf_msg_desc *d, bool fu
 
 static void message_bytes_are_as_they_were(void **state)
 {
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
 
     (void)state;
     xf_buf_init(&out, FILE_MAX);
@@ -164,8 +164,8 @@ static void manifest_bytes_are_as_they_were(void **state)
          false},
     };
     struct xf_manifest_enc enc;
-    XF_AUTO_BUF bytes;
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF bytes = {0};
+    XF_AUTO_BUF out = {0};
     struct xf_err err = {0};
 
     (void)state;
@@ -201,9 +201,9 @@ static void result_bytes_are_as_they_were(void **state)
     const struct xf_result skipped = {
         .outcome = XF_OUTCOME_SKIPPED, .skip = XF_SKIP_SAME, .level = XF_LEVEL_SIZE};
     const struct xf_result tried = {.attempts = 4};
-    XF_AUTO_RESULT_SET set;
-    XF_AUTO_BUF bytes;
-    XF_AUTO_BUF out;
+    XF_AUTO_RESULT_SET set = {0};
+    XF_AUTO_BUF bytes = {0};
+    XF_AUTO_BUF out = {0};
 
     (void)state;
     xf_buf_init(&bytes, 0);
@@ -281,7 +281,7 @@ static void put_kinds(struct xf_buf *out)
 /* Replace what stands between the marker's line and the next "<!-- end -->". */
 static void splice(struct xf_buf *doc, const char *marker, struct xf_str inside)
 {
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
     char *start = strstr(doc->ptr, marker);
     char *line;
     char *end;
@@ -302,8 +302,8 @@ static void splice(struct xf_buf *doc, const char *marker, struct xf_str inside)
 static void protocol_document_has_the_tables(void **state)
 {
     XF_AUTO_FREE char *path = source_path("proto/PROTOCOL.md");
-    XF_AUTO_BUF doc;
-    XF_AUTO_BUF part;
+    XF_AUTO_BUF doc = {0};
+    XF_AUTO_BUF part = {0};
 
     (void)state;
     xf_buf_init(&doc, FILE_MAX);

@@ -71,7 +71,7 @@ static uint64_t random_amount(void)
 static void quantities_read_back_to_themselves(void **state)
 {
     (void)state;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     for (int i = 0; i < ROUNDS; i++) {
         uint64_t v = random_amount();
@@ -113,7 +113,7 @@ static struct xf_job_spec *random_spec(char *from, char *to)
 static void mapping_is_a_cut_and_a_join(void **state)
 {
     (void)state;
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
     xf_buf_init(&out, 0);
     for (int i = 0; i < ROUNDS / 100; i++) {
         char from[TEXT_MAX + 1];

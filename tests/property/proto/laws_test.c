@@ -32,7 +32,7 @@ fill(struct xf_rng *r, const struct xf_msg_desc *d, char *m, struct xf_arena *a,
 static void fill_string(struct xf_rng *r, const struct xf_msg_field *f, char *m, struct xf_arena *a)
 {
     size_t max = f->cap < 300 ? (size_t)f->cap : 300;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     struct xf_str s;
 
     xf_buf_init(&b, 0);
@@ -103,8 +103,8 @@ static enum xf_code decode_prefix(const struct xf_msg_desc *d, struct xf_str byt
 static void check_message(struct xf_rng *r, const struct xf_msg_desc *d)
 {
     XF_AUTO_ARENA a = {0};
-    XF_AUTO_BUF bytes;
-    XF_AUTO_BUF again;
+    XF_AUTO_BUF bytes = {0};
+    XF_AUTO_BUF again = {0};
     XF_AUTO_FREE char *m = xf_xcalloc(1, d->size);
     XF_AUTO_FREE char *back = xf_xcalloc(1, d->size);
     struct xf_err err = {0};
@@ -152,7 +152,7 @@ static void damaged_message_never_does_harm(void **state)
     for (int round = 0; round < ROUNDS * 20; round++) {
         const struct xf_msg_desc *d = all[xf_rng_below(&r, n)];
         XF_AUTO_ARENA a = {0};
-        XF_AUTO_BUF bytes;
+        XF_AUTO_BUF bytes = {0};
         XF_AUTO_FREE char *m = xf_xcalloc(1, d->size);
         struct xf_err err = {0};
 
@@ -198,7 +198,7 @@ static struct xf_str keep(struct xf_arena *a, struct xf_buf *b)
 static void gen_object(struct xf_rng *r, struct xf_object *o, struct xf_arena *a)
 {
     static const char *const classes[] = {"", "STANDARD", "STANDARD_IA", "GLACIER", "odd \xff"};
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     xf_buf_init(&b, 0);
     xf_buf_put_c(&b, xf_rng_below(r, 2) == 0 ? "logs/2026/01/" : "");
@@ -233,7 +233,7 @@ static void check_manifest(struct xf_rng *r)
 {
     uint32_t n = (uint32_t)xf_rng_below(r, 40);
     XF_AUTO_ARENA a = {0};
-    XF_AUTO_BUF bytes;
+    XF_AUTO_BUF bytes = {0};
     struct xf_object objects[40] = {0};
     struct xf_manifest_enc enc;
     struct xf_manifest m;
@@ -281,7 +281,7 @@ static void manifest_comes_back_and_no_truncation_is_taken(void **state)
 
 static void gen_result(struct xf_rng *r, struct xf_result *x, struct xf_arena *a)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     xf_buf_init(&b, 0);
     memset(x, 0, sizeof(*x));
@@ -330,7 +330,7 @@ static void check_result(struct xf_rng *r)
 {
     uint32_t n = 1 + (uint32_t)xf_rng_below(r, 60);
     XF_AUTO_ARENA a = {0};
-    XF_AUTO_BUF bytes;
+    XF_AUTO_BUF bytes = {0};
     struct xf_result_set set;
     struct xf_result_set back;
     struct xf_err err = {0};
@@ -380,13 +380,13 @@ static void merges_add_up_to_the_counts_of_the_whole(void **state)
     xf_rng_init(&r, xf_test_seed());
     for (int round = 0; round < ROUNDS; round++) {
         XF_AUTO_ARENA a = {0};
-        XF_AUTO_RESULT_SET set;
+        XF_AUTO_RESULT_SET set = {0};
         struct xf_result_counts sum = {0};
         struct xf_result_counts all;
 
         xf_result_set_init(&set, 20);
         for (int k = 0; k < 12; k++) {
-            XF_AUTO_RESULT_SET delta;
+            XF_AUTO_RESULT_SET delta = {0};
             struct xf_result_counts added;
 
             xf_result_set_init(&delta, 20);

@@ -179,8 +179,8 @@ open_call(struct fx *f, enum xf_kind kind, struct xf_msg_request *out, struct xf
 
 static void answer(struct call *c, enum xf_kind kind, enum xf_code code, const void *m)
 {
-    XF_AUTO_BUF body;
-    XF_AUTO_BUF bytes;
+    XF_AUTO_BUF body = {0};
+    XF_AUTO_BUF bytes = {0};
     struct xf_err err;
 
     assert_non_null(c);
@@ -198,7 +198,7 @@ static void answer(struct call *c, enum xf_kind kind, enum xf_code code, const v
 
 static void come_up(struct fx *f)
 {
-    XF_AUTO_ARENA a;
+    XF_AUTO_ARENA a = {0};
     struct xf_msg_request r;
     struct xf_msg_hello_reply hello = {
         .session = 42, .lease_ttl_ms = 15000, .beat_ms = 2000, .poll_ms = 20000};
@@ -215,7 +215,7 @@ static void come_up(struct fx *f)
 static void a_session_begins_beats_and_renews_by_the_sending_time(void **state)
 {
     struct fx f;
-    XF_AUTO_ARENA a;
+    XF_AUTO_ARENA a = {0};
     struct xf_msg_request r;
     struct xf_msg_beat_reply reply = {0};
 
@@ -239,7 +239,7 @@ static void a_session_begins_beats_and_renews_by_the_sending_time(void **state)
 static void a_beat_within_a_time_comes_then_and_never_later_than_it_would(void **state)
 {
     struct fx f;
-    XF_AUTO_ARENA a;
+    XF_AUTO_ARENA a = {0};
     struct xf_msg_request r;
     struct xf_msg_beat_reply reply = {0};
 
@@ -263,7 +263,7 @@ static void a_beat_within_a_time_comes_then_and_never_later_than_it_would(void *
 static void c089_a_request_without_answer_is_repeated_byte_for_byte(void **state)
 {
     struct fx f;
-    XF_AUTO_ARENA a;
+    XF_AUTO_ARENA a = {0};
     struct xf_msg_request r;
 
     (void)state; /* no fixture */
@@ -305,7 +305,7 @@ static void on_job(void *arg, const struct xf_msg_job_reply *r, const struct xf_
 static void a_stale_session_tells_everyone_and_says_hello_again(void **state)
 {
     struct fx f;
-    XF_AUTO_ARENA a;
+    XF_AUTO_ARENA a = {0};
     struct xf_msg_request r;
     struct xf_msg_lease lease = {.free_tasks = 1, .kinds = 1};
 
@@ -354,7 +354,7 @@ static void without_a_session_requests_fail_later_not_inside_the_call(void **sta
 static void orders_come_by_the_long_poll_which_is_asked_again(void **state)
 {
     struct fx f;
-    XF_AUTO_ARENA a;
+    XF_AUTO_ARENA a = {0};
     struct xf_msg_request r;
     struct xf_msg_order order = {.kind = XF_ORDER_DRAIN};
     struct xf_msg_poll_reply reply = {.orders = &order, .n_orders = 1};
@@ -373,7 +373,7 @@ static void orders_come_by_the_long_poll_which_is_asked_again(void **state)
 static void a_refusal_ends_it_for_good(void **state)
 {
     struct fx f;
-    XF_AUTO_ARENA a;
+    XF_AUTO_ARENA a = {0};
     struct xf_msg_request r;
 
     (void)state; /* no fixture */
@@ -398,7 +398,7 @@ static void on_bye(void *arg, const struct xf_err *err)
 static void bye_is_the_last_word_and_has_a_deadline(void **state)
 {
     struct fx f;
-    XF_AUTO_ARENA a;
+    XF_AUTO_ARENA a = {0};
     struct xf_msg_request r;
     struct xf_msg_empty empty = {0};
 

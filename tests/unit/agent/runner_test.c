@@ -102,8 +102,8 @@ static struct call *wait_call(struct fx *f, enum xf_kind kind, void *m)
 
 static void answer(struct call *c, enum xf_kind kind, enum xf_code code, const void *m)
 {
-    XF_AUTO_BUF body;
-    XF_AUTO_BUF bytes;
+    XF_AUTO_BUF body = {0};
+    XF_AUTO_BUF bytes = {0};
     struct xf_err err;
 
     xf_buf_init(&body, 0);
@@ -170,7 +170,7 @@ static void give_batch(struct fx *f)
     struct xf_manifest_enc enc;
     struct xf_msg_lease lease;
     const struct xf_object o = {.key = XF_STR_LIT("k"), .size = 1};
-    XF_AUTO_BUF bytes;
+    XF_AUTO_BUF bytes = {0};
     struct xf_err err;
 
     xf_buf_init(&bytes, XF_MANIFEST_BYTES_MAX);

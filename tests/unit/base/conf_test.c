@@ -370,7 +370,7 @@ static void sizes_are_exact_or_refused(void **state)
             fail_msg("'%s' gave %d %llu", cases[i].text, ok, (unsigned long long)v);
         }
         if (ok) {
-            XF_AUTO_BUF b;
+            XF_AUTO_BUF b = {0};
             xf_buf_init(&b, 0);
             xf_conf_put_size(&b, v);
             assert_string_equal(b.ptr, cases[i].printed);
@@ -403,7 +403,7 @@ static void rates_are_exact_or_refused(void **state)
             fail_msg("'%s' gave %d %llu", cases[i].text, ok, (unsigned long long)v);
         }
         if (ok) {
-            XF_AUTO_BUF b;
+            XF_AUTO_BUF b = {0};
             xf_buf_init(&b, 0);
             xf_conf_put_rate(&b, v);
             assert_string_equal(b.ptr, cases[i].printed);
@@ -435,7 +435,7 @@ static void durations_are_exact_or_refused(void **state)
             fail_msg("'%s' gave %d %lld", cases[i].text, ok, (long long)v);
         }
         if (ok) {
-            XF_AUTO_BUF b;
+            XF_AUTO_BUF b = {0};
             xf_buf_init(&b, 0);
             xf_conf_put_duration(&b, v);
             assert_string_equal(b.ptr, cases[i].printed);
@@ -460,7 +460,7 @@ static void the_nearest_word_is_near(void **state)
 static void help_names_type_range_default_and_text(void **state)
 {
     (void)state;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_conf_put_help(&table, &b);
     assert_string_equal(
@@ -492,8 +492,8 @@ static void the_toml_form_holds_what_differs_and_reads_back(void **state)
     struct xf_conf *c = load(text);
     assert_non_null(c);
     assert_int_equal(xf_conf_set(c, "store.secret", XF_STR_LIT("SECRETSECRET"), &err), XF_OK);
-    XF_AUTO_BUF once;
-    XF_AUTO_BUF twice;
+    XF_AUTO_BUF once = {0};
+    XF_AUTO_BUF twice = {0};
     xf_buf_init(&once, 0);
     xf_buf_init(&twice, 0);
     xf_conf_put_toml(&table, &f, &once);
@@ -536,7 +536,7 @@ static void json_has_every_value_but_secrets(void **state)
 static void the_template_is_toml_and_says_the_defaults(void **state)
 {
     (void)state;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_conf_put_template(&table, &b);
     assert_non_null(strstr(

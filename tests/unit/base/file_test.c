@@ -9,7 +9,7 @@
 static void a_file_is_replaced_whole_and_read_under_its_cap(void **state)
 {
     XF_AUTO(xf_tmpdir) dir = xf_tmpdir_new();
-    XF_AUTO_BUF got;
+    XF_AUTO_BUF got = {0};
     struct xf_err err;
 
     (void)state; /* no fixture */

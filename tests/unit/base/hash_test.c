@@ -18,7 +18,7 @@ static void digests_match_the_known_answers(void **state)
         {"123456789", "FeKw08M4keuw8e9gnsQZQgwg4yDOlMZfvIwzEkSOsiU=", "JfnnlDI7RTiF9RgfG2JNCw=="},
         {"hello", "LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=", "XUFAKrxLKna5cZ2REBfFkg=="},
     };
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     unsigned char out[XF_SHA256_LEN];
 
     (void)state; /* no fixture */
@@ -40,7 +40,7 @@ static void digests_match_the_known_answers(void **state)
 static void hmac_matches_rfc4231(void **state)
 {
     unsigned char out[XF_SHA256_LEN];
-    XF_AUTO_BUF hex;
+    XF_AUTO_BUF hex = {0};
 
     (void)state; /* no fixture */
     xf_buf_init(&hex, 0);

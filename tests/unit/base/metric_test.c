@@ -11,7 +11,7 @@ static const struct xf_metric_desc table[] = {
 static void text_is_prometheus_exposition(void **state)
 {
     XF_AUTO(xf_metrics) m = xf_metrics_new(table, 2);
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
 
     (void)state; /* no fixture */
     xf_buf_init(&out, 0);
@@ -47,8 +47,8 @@ static void numbers_are_the_shortest_that_read_back(void **state)
     (void)state; /* no fixture */
     for (size_t i = 0; i < XF_ARRAY_LEN(rows); i++) {
         XF_AUTO(xf_metrics) m = xf_metrics_new(table, 2);
-        XF_AUTO_BUF out;
-        XF_AUTO_BUF want;
+        XF_AUTO_BUF out = {0};
+        XF_AUTO_BUF want = {0};
         xf_buf_init(&out, 0);
         xf_buf_init(&want, 0);
         xf_series_set(xf_metrics_series(m, 0, "j-1", "a", NULL), rows[i].v);
@@ -61,7 +61,7 @@ static void numbers_are_the_shortest_that_read_back(void **state)
 static void a_pruned_job_takes_its_series_along(void **state)
 {
     XF_AUTO(xf_metrics) m = xf_metrics_new(table, 2);
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
 
     (void)state; /* no fixture */
     xf_buf_init(&out, 0);

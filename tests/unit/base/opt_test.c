@@ -248,7 +248,7 @@ static void a_program_without_commands_takes_no_arguments(void **state)
 static void help_of_a_command_comes_from_the_table(void **state)
 {
     (void)state;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_opt_put_help(&prog, &cmds[0], &b);
     assert_string_equal(
@@ -282,7 +282,7 @@ static void help_of_a_command_comes_from_the_table(void **state)
 static void help_of_a_program_lists_its_commands(void **state)
 {
     (void)state;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_opt_put_help(&prog, NULL, &b);
     assert_non_null(strstr(b.ptr, "Usage: demo [OPTIONS] COMMAND\n"));
@@ -298,7 +298,7 @@ static void help_of_a_program_lists_its_commands(void **state)
 static void the_man_page_is_roff(void **state)
 {
     (void)state;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_opt_put_man(&prog, 1, "2026-01-31", &b);
     assert_non_null(strstr(b.ptr, ".TH demo 1 \"2026-01-31\" \"xfer 1.2.3\" \"xfer\"\n"));
@@ -346,7 +346,7 @@ static void check_bash(const char *script, const char *line, int cword, const ch
 static void bash_completes_commands_options_and_choices(void **state)
 {
     (void)state;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_opt_put_completion(&prog, XF_OPT_BASH, &b);
     check_bash(b.ptr, "demo ''", 1, "submit report agents ");
@@ -361,7 +361,7 @@ static void bash_completes_commands_options_and_choices(void **state)
 static void zsh_and_fish_scripts_name_commands_and_options(void **state)
 {
     (void)state;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_opt_put_completion(&prog, XF_OPT_ZSH, &b);
     assert_non_null(strstr(b.ptr, "#compdef demo\n"));

@@ -59,7 +59,7 @@ static void cut_walks_over_the_pieces(void **state)
 
 static void a_buffer_stops_at_its_cap_and_says_so(void **state)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     (void)state; /* no fixture */
     xf_buf_init(&b, 4);
@@ -84,7 +84,7 @@ static struct xf_str escaped(struct xf_buf *b, struct xf_str s)
 
 static void nothing_that_moves_a_terminal_is_shown_raw(void **state)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     (void)state; /* no fixture */
     xf_buf_init(&b, 0);
@@ -99,8 +99,8 @@ static void nothing_that_moves_a_terminal_is_shown_raw(void **state)
 
 static void percent_and_base64_round_trip(void **state)
 {
-    XF_AUTO_BUF enc;
-    XF_AUTO_BUF dec;
+    XF_AUTO_BUF enc = {0};
+    XF_AUTO_BUF dec = {0};
 
     (void)state; /* no fixture */
     xf_buf_init(&enc, 0);

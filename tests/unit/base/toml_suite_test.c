@@ -50,7 +50,7 @@ static void mask_json(struct xf_buf *json)
 
 static bool same_text(struct xf_str toml, const char *want)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, FILE_MAX);
     for (size_t i = 0; i < toml.len; i++) {
         if (toml.ptr[i] == '\0') {
@@ -204,8 +204,8 @@ static bool same(const struct xf_toml_value *v, const struct xf_json *want)
 
 static bool check_valid(const char *name)
 {
-    XF_AUTO_BUF text;
-    XF_AUTO_BUF json;
+    XF_AUTO_BUF text = {0};
+    XF_AUTO_BUF json = {0};
     xf_buf_init(&text, FILE_MAX);
     xf_buf_init(&json, FILE_MAX);
     read_file(name, &text);
@@ -234,7 +234,7 @@ static bool check_valid(const char *name)
 
 static bool check_invalid(const char *name)
 {
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
     xf_buf_init(&text, FILE_MAX);
     read_file(name, &text);
     struct xf_err err;
@@ -258,7 +258,7 @@ static bool check_invalid(const char *name)
 /* Runs the listed files of one folder; gives how many, all of them right. */
 static size_t run_folder(const char *folder, bool (*check)(const char *name))
 {
-    XF_AUTO_BUF list;
+    XF_AUTO_BUF list = {0};
     xf_buf_init(&list, FILE_MAX);
     read_file("files-toml-1.0.0", &list);
     struct xf_str rest = xf_buf_view(&list);

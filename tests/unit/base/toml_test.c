@@ -533,7 +533,7 @@ static void nothing_is_defined_twice(void **state)
 static struct xf_toml *
 parse_repeated(const char *head, const char *unit, size_t n, const char *tail)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_buf_put_c(&b, head);
     for (size_t i = 0; i < n; i++) {
@@ -569,7 +569,7 @@ static void limits_hold_and_one_past_is_refused(void **state)
 
 static struct xf_toml *parse_keys(size_t n)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     for (size_t i = 0; i < n; i++) {
         xf_buf_putf(&b, "k%zu=1\n", i);

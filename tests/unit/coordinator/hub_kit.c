@@ -191,7 +191,7 @@ void request_bytes(const struct agent *a,
                    struct xf_buf *out)
 {
     const struct xf_kind_info *info = xf_kind_find(kind);
-    XF_AUTO_BUF body;
+    XF_AUTO_BUF body = {0};
     struct xf_err err = {0};
     struct xf_msg_request q = {.ver = XF_PROTO_VERSION,
                                .kind = kind,
@@ -217,7 +217,7 @@ uint64_t send_as(struct fx *f,
                  const char *token,
                  const void *m)
 {
-    XF_AUTO_BUF bytes;
+    XF_AUTO_BUF bytes = {0};
 
     request_bytes(a, kind, seq, token, m, &bytes);
     return post(f, xf_buf_view(&bytes));

@@ -160,7 +160,7 @@ static void malformed_requests_are_told_and_reach_nobody(void **state)
     struct fx *f = fx_open(NULL);
     struct agent a = {.id = "a", .instance = {1}};
     struct xf_msg_request q = {.ver = XF_PROTO_VERSION, .kind = 99};
-    XF_AUTO_BUF bytes;
+    XF_AUTO_BUF bytes = {0};
     struct xf_err err = {0};
     uint64_t token;
 

@@ -49,7 +49,7 @@ static void half_way_between_numbers_is_their_middle(void **state)
     (void)state;
     static const char *const keys[] = {"obj-0123456789"};
     struct xf_keyspace k;
-    XF_AUTO_BUF p;
+    XF_AUTO_BUF p = {0};
 
     xf_buf_init(&p, 0);
     learn(&k, keys, 1);
@@ -66,7 +66,7 @@ static void nothing_lies_between_neighbours(void **state)
     (void)state;
     static const char *const keys[] = {"abc"};
     struct xf_keyspace k;
-    XF_AUTO_BUF p;
+    XF_AUTO_BUF p = {0};
 
     xf_buf_init(&p, 0);
     learn(&k, keys, 1);
@@ -94,7 +94,7 @@ static void a_border_never_cuts_a_character(void **state)
 static void what_is_behind_a_prefix_is_behind_all_its_keys(void **state)
 {
     (void)state;
-    XF_AUTO_BUF p;
+    XF_AUTO_BUF p = {0};
 
     xf_buf_init(&p, 0);
     xf_keyspace_behind(s("year=2024/month=01/x"), 10, &p);
@@ -121,9 +121,9 @@ static void points_are_always_between_and_utf_8(void **state)
                                         "\xF0\x9F\x98\x80"};
     struct xf_rng rng;
     struct xf_keyspace k;
-    XF_AUTO_BUF a;
-    XF_AUTO_BUF b;
-    XF_AUTO_BUF p;
+    XF_AUTO_BUF a = {0};
+    XF_AUTO_BUF b = {0};
+    XF_AUTO_BUF p = {0};
     unsigned n_made = 0;
 
     xf_rng_init(&rng, xf_test_seed());

@@ -76,7 +76,7 @@ static const struct xf_lister_events events = {.on_page = on_page,
 
 static void make_spec(struct fx *fx, const char *url, const char *source, const char *destination)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_buf_putf(&b,
                 "[source]\nurl = \"%s\"\nendpoint = \"%s\"\naccess_key_env = \"LISTER_TEST_ID\"\n"
@@ -144,7 +144,7 @@ static void close_fx(struct fx *fx)
 static void post(const struct fx *fx, const char *path, const char *json)
 {
     char url[160];
-    XF_AUTO_BUF answer;
+    XF_AUTO_BUF answer = {0};
     xf_buf_init(&answer, 0);
     (void)snprintf(url, sizeof(url), "%s/-/%s", fx->url, path);
     int status = xf_httpget_send("POST", url, xf_str_c(json), &answer);
@@ -423,7 +423,7 @@ static void until_refused(struct fx *fx, int n)
     int seen = 0;
     (void)snprintf(url, sizeof(url), "%s/-/faults", fx->url);
     while (seen < n) {
-        XF_AUTO_BUF answer;
+        XF_AUTO_BUF answer = {0};
         xf_buf_init(&answer, 0);
         assert_true(xf_clock_mono_ms(real) < until);
         xf_loop_turn(fx->kit.loop, 100);
@@ -437,7 +437,7 @@ static void until_refused(struct fx *fx, int n)
 static void drop_faults(const struct fx *fx)
 {
     char url[160];
-    XF_AUTO_BUF answer;
+    XF_AUTO_BUF answer = {0};
     xf_buf_init(&answer, 0);
     (void)snprintf(url, sizeof(url), "%s/-/faults", fx->url);
     assert_int_equal(xf_httpget_send("DELETE", url, XF_STR_EMPTY, &answer), 200);
@@ -532,7 +532,7 @@ static void c016_one_bucket_under_two_names_is_found_out(void **state)
     (void)state;
     open_fx(&fx, "src:100:1KiB:flat");
     (void)snprintf(other, sizeof(other), "http://0.0.0.0:%s", xf_proc_ready_word(fx.s3d, "port"));
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_buf_putf(&b,
                 "[source]\nurl = \"s3://src/\"\nendpoint = \"%s\"\naccess_key_env = "

@@ -22,7 +22,7 @@ struct fx {
 static void open_fx(struct fx *fx, const char *more)
 {
     struct xf_err err;
-    XF_AUTO_BUF toml;
+    XF_AUTO_BUF toml = {0};
     memset(fx, 0, sizeof(*fx));
     xf_buf_init(&toml, 0);
     xf_buf_putf(&toml,
@@ -72,7 +72,7 @@ static void a_page_is_one_batch_of_its_small_objects(void **state)
     assert_int_equal(p.listed, 1000);
     assert_int_equal(count(&p), 1000);
     assert_true(xf_str_eq_c(p.cursor, "in/k0999"));
-    XF_AUTO_MANIFEST m;
+    XF_AUTO_MANIFEST m = {0};
     assert_int_equal(xf_manifest_decode(xf_buf_view(&p.batches[0].manifest), &m, &err), XF_OK);
     assert_int_equal(m.n, 999);
     assert_true(xf_str_eq_c(m.objects[7].key, "in/k0008"));

@@ -159,7 +159,7 @@ static void c080_the_report_is_a_list_of_keys_that_can_be_fed_back(void **state)
     };
     XF_AUTO(xf_job_spec) spec = make_spec();
     struct xf_report_opts o = {.spec = spec, .only_failed = true};
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
     (void)state;
     xf_buf_init(&out, 0);
     xf_report_results(&o, rows, XF_ARRAY_LEN(rows), &out);
@@ -183,7 +183,7 @@ static void c005_the_report_tells_what_a_copy_lacks(void **state)
                    .flags = XF_RESULT_TAGS_DROPPED | XF_RESULT_CLASS_DROPPED}};
     XF_AUTO(xf_job_spec) spec = make_spec();
     struct xf_report_opts o = {.spec = spec};
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
     (void)state;
     xf_buf_init(&out, 0);
     xf_report_results(&o, &row, 1, &out);
@@ -203,7 +203,7 @@ static void the_longest_page_of_a_report_fits_a_chunk(void **state)
     char text[XF_RESULT_MSG_MAX];
     struct xf_result_row *rows = xf_xcalloc(XF_MANIFEST_MAX, sizeof(*rows));
     XF_AUTO(xf_job_spec) spec = make_spec();
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
 
     (void)state;
     memset(key, 1, sizeof(key));
@@ -233,7 +233,7 @@ static void c019_an_incomplete_listing_has_a_line_in_the_report(void **state)
     };
     XF_AUTO(xf_job_spec) spec = make_spec();
     struct xf_report_opts o = {.spec = spec, .only_failed = true};
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
     (void)state;
     xf_buf_init(&out, 0);
     xf_report_notices(&o, rows, XF_ARRAY_LEN(rows), &out);
@@ -248,7 +248,7 @@ static void a_report_s_cursor_comes_back_as_it_was(void **state)
 {
     const struct xf_report_cursor c = {.is_past_notices = true, .uploads = true, .after = 123456};
     struct xf_report_cursor back;
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
     (void)state;
     xf_buf_init(&text, 0);
     xf_report_cursor_put(&c, &text);

@@ -78,7 +78,7 @@ static void there_are_not_more_entries_than_hold(void **state)
     (void)state;
     struct xf_schedule s;
     struct xf_err err;
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
 
     xf_buf_init(&text, 0);
     for (int i = 0; i < XF_SCHEDULE_MAX; i++) {

@@ -317,7 +317,7 @@ static void several_urls_map_in_pairs(void **state)
     XF_AUTO(xf_job_spec) s =
         parse_ok("[source]\nurls = [\"s3://a/x/\", \"s3://c/y/\"]\n[destination]\n"
                  "urls = [\"s3://b/1/\", \"s3://b/2/\"]\n");
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
     xf_buf_init(&out, 0);
     assert_int_equal(xf_job_spec_map_key(s, 1, XF_STR_LIT("y/k"), &out, &err), XF_OK);
     assert_string_equal(out.ptr, "2/k");
@@ -481,7 +481,7 @@ static void mapping_replaces_the_prefix_byte_for_byte(void **state)
         {"s3://a/a//", "s3://b/z", "a//b/../c", "zb/../c"},
         {"s3://a/x/", "s3://b", "x/a//", "a//"},
     };
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
     xf_buf_init(&out, 0);
     for (size_t i = 0; i < XF_ARRAY_LEN(cases); i++) {
         char text[256];
@@ -501,7 +501,7 @@ static void a_destination_key_past_the_limit_is_that_keys_error(void **state)
     (void)state;
     XF_AUTO(xf_job_spec) s =
         parse_ok("[source]\nurl = 's3://a/x/'\n[destination]\nurl = 's3://b/yyy/'\n");
-    XF_AUTO_BUF out;
+    XF_AUTO_BUF out = {0};
     xf_buf_init(&out, 0);
     char key[XF_JOB_KEY_MAX];
     memset(key, 'k', sizeof(key));

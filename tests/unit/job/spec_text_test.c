@@ -60,8 +60,8 @@ static void equal_jobs_have_one_hash_however_they_are_written(void **state)
 static void the_canonical_text_reads_back_to_itself(void **state)
 {
     (void)state;
-    XF_AUTO_BUF once;
-    XF_AUTO_BUF twice;
+    XF_AUTO_BUF once = {0};
+    XF_AUTO_BUF twice = {0};
     xf_buf_init(&once, 0);
     xf_buf_init(&twice, 0);
     canonical("[job]\nname = \"q \\\" \\\\ \xC3\xA9\"\nvanished = 'fail'\n"
@@ -105,7 +105,7 @@ static void check_golden(const char *name, struct xf_str got)
     if (bless) {
         assert_int_equal(xf_file_replace(path, got, 0644, &err), XF_OK);
     }
-    XF_AUTO_BUF want;
+    XF_AUTO_BUF want = {0};
     xf_buf_init(&want, GOLDEN_MAX);
     if (xf_file_read(path, GOLDEN_MAX, &want, &err) != XF_OK) {
         fail_msg("%s", err.msg);
@@ -116,7 +116,7 @@ static void check_golden(const char *name, struct xf_str got)
 static void the_template_is_the_golden_one_and_parses(void **state)
 {
     (void)state;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_job_spec_put_template(&b);
     check_golden("template.toml", xf_buf_view(&b));
@@ -128,7 +128,7 @@ static void the_template_is_the_golden_one_and_parses(void **state)
 static void every_example_of_the_template_is_accepted_or_needs_another(void **state)
 {
     (void)state;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_job_spec_put_template(&b);
     size_t tried = 0;
@@ -151,7 +151,7 @@ static void every_example_of_the_template_is_accepted_or_needs_another(void **st
 static void the_help_is_the_golden_one(void **state)
 {
     (void)state;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     xf_job_spec_put_help(&b);
     check_golden("help.txt", xf_buf_view(&b));
@@ -171,7 +171,7 @@ static void every_example_file_is_a_job(void **state)
     assert_non_null(d);
     const struct dirent *e = NULL;
     while ((e = readdir(d)) != NULL) { /* NOLINT(concurrency-mt-unsafe): one thread */
-        XF_AUTO_BUF text;
+        XF_AUTO_BUF text = {0};
         xf_buf_init(&text, GOLDEN_MAX);
         (void)snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
         if (!xf_str_ends(xf_str_c(name), XF_STR_LIT(".toml"))) {
@@ -191,7 +191,7 @@ static void every_example_file_is_a_job(void **state)
 static void c038_notes_say_what_a_prefix_takes_and_how_keys_map(void **state)
 {
     (void)state;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     xf_buf_init(&b, 0);
     XF_AUTO(xf_job_spec) open =
         parse_ok("[source]\nurl = 's3://a/path'\n[destination]\nurl = 's3://b/out'\n");

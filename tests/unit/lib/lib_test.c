@@ -37,7 +37,7 @@ static void temporary_folder_is_gone_after_free(void **state)
     struct xf_tmpdir *d = xf_tmpdir_new();
     XF_AUTO_FREE char *path = xf_xstrdup(xf_tmpdir_path(d));
     const char *file = xf_tmpdir_write(d, "a", XF_STR_LIT("content"));
-    XF_AUTO_BUF text;
+    XF_AUTO_BUF text = {0};
     xf_buf_init(&text, 0);
     assert_true(xf_tmpdir_read(file, &text));
     assert_true(xf_str_eq_c(xf_buf_view(&text), "content"));
@@ -51,8 +51,8 @@ static void program_output_and_status_are_collected(void **state)
     (void)state;
     const char *const argv[] = {"/bin/sh", "-c", "echo out $WORD; echo err >&2; exit 7", NULL};
     const char *const env[] = {"WORD=here", NULL};
-    XF_AUTO_BUF out;
-    XF_AUTO_BUF err;
+    XF_AUTO_BUF out = {0};
+    XF_AUTO_BUF err = {0};
     xf_buf_init(&out, 0);
     xf_buf_init(&err, 0);
     assert_int_equal(xf_proc_run(argv, env, SOON_MS, &out, &err), 7);
@@ -113,7 +113,7 @@ static void no_listener_is_no_answer(void **state)
     socklen_t len = sizeof(a);
     assert_int_equal(bind(fd, (const struct sockaddr *)&a, sizeof(a)), 0);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
-    XF_AUTO_BUF url;
+    XF_AUTO_BUF url = {0};
     xf_buf_init(&url, 0);
     xf_buf_putf(&url, "http://127.0.0.1:%u/", (unsigned)ntohs(a.sin_port));
     assert_int_equal(xf_httpget(url.ptr, NULL), -1);
@@ -125,7 +125,7 @@ static void generated_keys_are_short_enough_utf8(void **state)
     struct xf_rng r;
     xf_rng_init(&r, xf_test_seed());
     for (int i = 0; i < 2000; i++) {
-        XF_AUTO_BUF key;
+        XF_AUTO_BUF key = {0};
         xf_buf_init(&key, 0);
         xf_gen_key(&r, &key, 40);
         assert_in_range(key.len, 1, 40);

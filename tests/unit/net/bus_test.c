@@ -441,7 +441,7 @@ struct pki {
 
 static void run_openssl(const char *const *argv)
 {
-    XF_AUTO_BUF err;
+    XF_AUTO_BUF err = {0};
 
     xf_buf_init(&err, 0);
     if (xf_proc_run(argv, NULL, SOON_MS, NULL, &err) != 0) {
@@ -451,7 +451,7 @@ static void run_openssl(const char *const *argv)
 
 static char *pki_file(struct pki *p, const char *name, const char *ext)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
 
     xf_buf_init(&b, 0);
     xf_buf_putf(&b, "%s/%s.%s", xf_tmpdir_path(p->dir), name, ext);

@@ -95,7 +95,7 @@ static void unknown_keys_are_skipped_whatever_they_hold(void **state)
 
 static void nesting_without_end_is_skipped_without_recursion(void **state)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     struct xf_msg_held m;
 
     (void)state;
@@ -114,7 +114,7 @@ static void nesting_without_end_is_skipped_without_recursion(void **state)
 static void text_at_its_cap_is_taken_and_one_byte_more_is_not(void **state)
 {
     XF_AUTO_ARENA a = {0};
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     char text[XF_JOB_ID_MAX + 1];
     struct xf_msg_job m = {.job = {text, XF_JOB_ID_MAX}};
     struct xf_msg_job back;
@@ -143,7 +143,7 @@ static void text_at_its_cap_is_taken_and_one_byte_more_is_not(void **state)
 static void list_at_its_cap_is_taken_and_one_more_is_not(void **state)
 {
     XF_AUTO_ARENA a = {0};
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     struct xf_msg_order *orders = xf_arena_calloc(&a, XF_ORDERS_MAX + 1, sizeof(*orders));
     struct xf_msg_poll_reply m = {.orders = orders, .n_orders = XF_ORDERS_MAX};
     struct xf_msg_poll_reply back;
@@ -167,7 +167,7 @@ static void list_at_its_cap_is_taken_and_one_more_is_not(void **state)
 static void number_above_its_cap_is_refused(void **state)
 {
     XF_AUTO_ARENA a = {0};
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     struct xf_msg_control m = {.job = XF_STR_LIT("j-1"), .verb = XF_CONTROL_N};
     struct xf_msg_beat beat = {.objects_s = 1e16};
     struct xf_msg_control back;
@@ -192,7 +192,7 @@ static void number_above_its_cap_is_refused(void **state)
 static void message_that_would_cost_too_much_memory_is_refused(void **state)
 {
     XF_AUTO_ARENA a = {0};
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     struct xf_msg_beat m;
     struct xf_err err = {0};
 
@@ -214,7 +214,7 @@ static void message_that_would_cost_too_much_memory_is_refused(void **state)
 
 static void text_form_escapes_bytes_and_hides_secrets(void **state)
 {
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     const struct xf_msg_request q = {.ver = 1,
                                      .kind = XF_KIND_SUBMIT,
                                      .token = XF_STR_LIT("TOKENTOKEN"),

@@ -73,7 +73,7 @@ static void manifests_of_version_1_are_read(void **state)
 static void thousand_objects_fill_it_and_reset_empties_it(void **state)
 {
     struct xf_manifest_enc e;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     struct xf_manifest m;
     struct xf_err err = {0};
     char key[16] = "a0000";
@@ -106,7 +106,7 @@ static void manifest_of_the_longest_fields_stays_within_its_bytes(void **state)
 {
     static char text[XF_OBJECT_KEY_MAX];
     struct xf_manifest_enc e;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     struct xf_manifest m;
     struct xf_err err = {0};
     uint32_t n = 0;
@@ -155,7 +155,7 @@ static void etags_come_back_as_they_were_listed(void **state)
         "W/\"weak\"",
     };
     struct xf_manifest_enc e;
-    XF_AUTO_BUF b;
+    XF_AUTO_BUF b = {0};
     struct xf_manifest m;
     struct xf_err err = {0};
 
@@ -180,8 +180,8 @@ static void etags_come_back_as_they_were_listed(void **state)
 static void thousand_usual_objects_take_less_than_50_bytes_each(void **state)
 {
     struct xf_manifest_enc e;
-    XF_AUTO_BUF b;
-    XF_AUTO_BUF key;
+    XF_AUTO_BUF b = {0};
+    XF_AUTO_BUF key = {0};
 
     (void)state;
     xf_buf_init(&b, 0);

@@ -13,7 +13,7 @@ static void first_outcome_stays(void **state)
 {
     const struct xf_result failed = {
         .outcome = XF_OUTCOME_FAILED, .code = XF_E_DENIED, .attempts = 9};
-    XF_AUTO_RESULT_SET s;
+    XF_AUTO_RESULT_SET s = {0};
     struct xf_result_counts c;
 
     (void)state;
@@ -32,8 +32,8 @@ static void first_outcome_stays(void **state)
 
 static void delta_merged_twice_adds_once(void **state)
 {
-    XF_AUTO_RESULT_SET s;
-    XF_AUTO_RESULT_SET d;
+    XF_AUTO_RESULT_SET s = {0};
+    XF_AUTO_RESULT_SET d = {0};
     struct xf_result_counts added;
 
     (void)state;
@@ -54,8 +54,8 @@ static void delta_merged_twice_adds_once(void **state)
 
 static void attempts_of_a_pending_object_only_grow(void **state)
 {
-    XF_AUTO_RESULT_SET s;
-    XF_AUTO_RESULT_SET d;
+    XF_AUTO_RESULT_SET s = {0};
+    XF_AUTO_RESULT_SET d = {0};
     struct xf_result_counts added;
 
     (void)state;
@@ -73,9 +73,9 @@ static void attempts_of_a_pending_object_only_grow(void **state)
 static void texts_are_cut_at_their_caps(void **state)
 {
     static char text[2000];
-    XF_AUTO_RESULT_SET s;
-    XF_AUTO_RESULT_SET back;
-    XF_AUTO_BUF b;
+    XF_AUTO_RESULT_SET s = {0};
+    XF_AUTO_RESULT_SET back = {0};
+    XF_AUTO_BUF b = {0};
     struct xf_err err = {0};
     struct xf_result r = {.outcome = XF_OUTCOME_FAILED, .code = XF_E_SERVER};
 
@@ -97,8 +97,8 @@ static void texts_are_cut_at_their_caps(void **state)
 static void full_result_of_failures_stays_within_its_bytes(void **state)
 {
     static char text[XF_OBJECT_VERSION_MAX];
-    XF_AUTO_RESULT_SET s;
-    XF_AUTO_BUF b;
+    XF_AUTO_RESULT_SET s = {0};
+    XF_AUTO_BUF b = {0};
     const struct xf_result r = {.outcome = XF_OUTCOME_FAILED,
                                 .code = XF_E_SERVER,
                                 .etag = {text, XF_ETAG_MAX},
@@ -121,7 +121,7 @@ static void full_result_of_failures_stays_within_its_bytes(void **state)
 
 static void empty_input_is_an_empty_result(void **state)
 {
-    XF_AUTO_RESULT_SET s;
+    XF_AUTO_RESULT_SET s = {0};
     struct xf_result_counts c;
     struct xf_err err = {0};
 
