@@ -547,7 +547,7 @@ enum abort_state {
     ABORT_LOST,
     ABORT_N
 };
-enum { ABORT_ROUNDS = 20, FIND_ROUNDS = 1000 };
+enum { ABORT_ROUNDS = 20 };
 
 static void abort_over(struct xf_op *op)
 {
@@ -623,18 +623,20 @@ static void find_done(struct xf_op *op, const struct xf_s3_result *res)
 {
     if (res->err.code != XF_OK) {
         abort_failed(op, &res->err);
-    } else if (xf_upload_take_found(op, res) && op->rounds++ < FIND_ROUNDS) {
-        xf_op_go(op, ABORT_FOUND);
-    } else if (xf_upload_has_more_found(op)) {
-        xf_op_go(op, ABORT_FIND);
-    } else {
-        abort_over(op);
+        return;
+    }
+    switch (xf_upload_found(op, res)) {
+    case XF_FOUND_ONE: xf_op_go(op, ABORT_FOUND); break;
+    case XF_FOUND_MORE: xf_op_go(op, ABORT_FIND); break;
+    case XF_FOUND_OURS: xf_op_go(op, ABORT_LOST); break;
+    case XF_FOUND_NONE: abort_over(op); break;
     }
 }
 
 static void found_done(struct xf_op *op, const struct xf_s3_result *res)
 {
-    xf_op_go(op, xf_upload_judge_found(op, res) ? ABORT_LOST : ABORT_FIND);
+    xf_upload_judge_found(op, res);
+    xf_op_go(op, ABORT_FIND);
 }
 
 static void lost_done(struct xf_op *op, const struct xf_s3_result *res)
@@ -651,8 +653,8 @@ static void lost_done(struct xf_op *op, const struct xf_s3_result *res)
 static const struct xf_step abort_steps[ABORT_N] = {
     [ABORT_ABORT] = {"abort",       XF_DST, XF_STEP_WRITE, ON(PARTS), abort_start, abort_done},
     [ABORT_PARTS] = {"abort_parts", XF_DST, 0, ON(ABORT), parts_start, parts_done},
-    [ABORT_FIND]  = {"abort_find",  XF_DST, 0, ON(FOUND), xf_upload_find, find_done},
-    [ABORT_FOUND] = {"abort_found", XF_DST, 0, ON(FIND) | ON(LOST), xf_upload_found_parts, found_done},
+    [ABORT_FIND]  = {"abort_find",  XF_DST, 0, ON(FOUND) | ON(LOST), xf_upload_find, find_done},
+    [ABORT_FOUND] = {"abort_found", XF_DST, 0, ON(FIND), xf_upload_found_parts, found_done},
     [ABORT_LOST]  = {"abort_lost",  XF_DST, XF_STEP_WRITE, ON(FIND), xf_upload_abort_found, lost_done},
 };
 /* clang-format on */

@@ -87,6 +87,7 @@ void xf_op_end(struct xf_op *op)
     xf_buf_fini(&op->dst_key);
     xf_buf_fini(&op->tags);
     xf_buf_fini(&op->upload_id);
+    xf_buf_fini(&op->empty_id);
     xf_buf_fini(&op->spared);
     xf_buf_fini(&op->marker);
     xf_buf_fini(&op->marker_id);

@@ -127,8 +127,11 @@ struct xf_op {
     uint64_t len;
     /* uploads */
     struct xf_buf upload_id;
-    struct xf_buf spared; /* ids of uploads found that are not ours, a line each */
-    struct xf_buf marker; /* of a listing of uploads */
+    struct xf_buf empty_id; /* of an upload found that may be ours */
+    unsigned n_empty;       /* such uploads */
+    int64_t lost_mono_ms;   /* no Create of ours was sent later, but by the present try */
+    struct xf_buf spared;   /* ids of uploads found that are not ours, a line each */
+    struct xf_buf marker;   /* of a listing of uploads */
     struct xf_buf marker_id;
     unsigned rounds;
     enum xf_code lost_code; /* of a Complete that may have been done before */

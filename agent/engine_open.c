@@ -1,11 +1,11 @@
 /*
  * engine_open.c - begin the upload of a large object.
  *
- *   head -> [look] -> [part] -> [tags] -> [find -> found -> [abort] ->]* -> create -> told
+ *   head -> [look] -> [part] -> [tags] -> [find -> [found] -> [abort] ->]* -> create -> told
  *
  * Nothing is copied by CreateMultipartUpload, so every attribute is read first. An earlier try
- * whose answer was lost may have left an upload open: those of exactly this key that began after
- * the stored intent and hold no part are aborted before another is made.
+ * whose answer was lost may have left an upload open: one of exactly this key that began after the
+ * stored intent and before the loss, and holds no part, is aborted before another is made.
  */
 #include "agent/engine_int.h"
 #include "agent/engine_sum.h"
@@ -25,8 +25,6 @@ enum open_state {
     OPEN_CREATE,
     OPEN_N
 };
-
-enum { FIND_ROUNDS = 1000 };
 
 /* The layout, before anything is created: offset is the part size, part_no their number. */
 static bool make_plan(struct xf_op *op)
@@ -226,18 +224,21 @@ static void find_done(struct xf_op *op, const struct xf_s3_result *res)
         /* Not allowed to look, or not known there: the lifecycle rule of the bucket is left. */
         XF_WARN("upload.not_searched", xf_f_u64("task", op->run->w->task), xf_f_err(&res->err));
         xf_op_go(op, OPEN_CREATE);
-    } else if (xf_upload_take_found(op, res) && op->rounds++ < FIND_ROUNDS) {
-        xf_op_go(op, OPEN_FOUND);
-    } else if (xf_upload_has_more_found(op)) {
-        xf_op_go(op, OPEN_FIND);
     } else {
-        xf_op_go(op, OPEN_CREATE);
+        static const enum open_state next[] = {
+            [XF_FOUND_ONE] = OPEN_FOUND,
+            [XF_FOUND_MORE] = OPEN_FIND,
+            [XF_FOUND_OURS] = OPEN_ABORT,
+            [XF_FOUND_NONE] = OPEN_CREATE,
+        };
+        xf_op_go(op, next[xf_upload_found(op, res)]);
     }
 }
 
 static void found_done(struct xf_op *op, const struct xf_s3_result *res)
 {
-    xf_op_go(op, xf_upload_judge_found(op, res) ? OPEN_ABORT : OPEN_FIND);
+    xf_upload_judge_found(op, res);
+    xf_op_go(op, OPEN_FIND);
 }
 
 static void abort_done(struct xf_op *op, const struct xf_s3_result *res)
@@ -311,6 +312,7 @@ static void create_done(struct xf_op *op, const struct xf_s3_result *res)
     } else if (res->err.code == XF_OK) {
         opened(op, res);
     } else if (xf_code_class(res->err.code) == XF_CLASS_RETRY) {
+        op->lost_mono_ms = xf_clock_mono_ms(op->run->e->clock);
         xf_upload_retry(op, OPEN_FIND, &res->err); /* it may be open without our knowing */
     } else if (xf_op_may_drop_class(op, res)) {
         xf_op_go(op, OPEN_CREATE);
@@ -330,8 +332,8 @@ static const struct xf_step open_steps[OPEN_N] = {
     [OPEN_LOOK]   = {"open_look",   XF_DST, 0, ON(PART) | ON(TAGS) | LAST, xf_upload_head_dest, look_done},
     [OPEN_PART]   = {"open_part",   XF_SRC, 0, ON(TAGS) | LAST, head_part, part_done},
     [OPEN_TAGS]   = {"open_tags",   XF_SRC, 0, LAST, tags_start, tags_done},
-    [OPEN_FIND]   = {"open_find",   XF_DST, 0, ON(FOUND) | ON(CREATE), xf_upload_find, find_done},
-    [OPEN_FOUND]  = {"open_found",  XF_DST, 0, ON(FIND) | ON(ABORT), xf_upload_found_parts, found_done},
+    [OPEN_FIND]   = {"open_find",   XF_DST, 0, ON(FOUND) | ON(ABORT) | ON(CREATE), xf_upload_find, find_done},
+    [OPEN_FOUND]  = {"open_found",  XF_DST, 0, ON(FIND), xf_upload_found_parts, found_done},
     [OPEN_ABORT]  = {"open_abort",  XF_DST, XF_STEP_WRITE, ON(FIND), xf_upload_abort_found, abort_done},
     [OPEN_CREATE] = {"open_create", XF_DST, XF_STEP_WRITE | XF_STEP_OWN_RETRY, ON(FIND), create_start, create_done},
 };

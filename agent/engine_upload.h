@@ -20,18 +20,21 @@ void xf_upload_fail_res(struct xf_op *op, const struct xf_s3_result *res);
 void xf_upload_retry(struct xf_op *op, unsigned state, const struct xf_err *err);
 struct xf_s3_req *xf_upload_head_source(struct xf_op *op);
 struct xf_s3_req *xf_upload_head_dest(struct xf_op *op);
-/** One page of uploads: those of the op's key that began at or after the intent. */
+/** One page of uploads of the op's key. */
 struct xf_s3_req *xf_upload_find(struct xf_op *op);
-/** Takes the first match into op->upload_id; true when there was one. */
-bool xf_upload_take_found(struct xf_op *op, const struct xf_s3_result *res);
-bool xf_upload_has_more_found(const struct xf_op *op); /* another page may hold some */
+
+enum xf_found {
+    XF_FOUND_ONE,  /* look at the parts of op->upload_id */
+    XF_FOUND_MORE, /* another page may hold some */
+    XF_FOUND_OURS, /* abort op->upload_id, then look again */
+    XF_FOUND_NONE
+};
+/** What follows from a page; what is left as possibly ours has been told. */
+enum xf_found xf_upload_found(struct xf_op *op, const struct xf_s3_result *res);
 /** The parts of what was found. */
 struct xf_s3_req *xf_upload_found_parts(struct xf_op *op);
-/**
- * Judge what was found by the listing of its parts: true when it may be aborted; else it is told
- * and passed over from then on.
- */
-bool xf_upload_judge_found(struct xf_op *op, const struct xf_s3_result *res);
+/** Judge what was found by the listing of its parts; then look for the next one. */
+void xf_upload_judge_found(struct xf_op *op, const struct xf_s3_result *res);
 struct xf_s3_req *xf_upload_abort_found(struct xf_op *op);
 
 #endif

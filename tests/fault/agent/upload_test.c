@@ -405,6 +405,57 @@ static void c055_an_upload_that_cannot_be_looked_into_is_left_and_told(void **st
     rig_close(&rig);
 }
 
+static void c055_a_newer_upload_of_somebody_else_is_left_alone(void **state)
+{
+    (void)state;
+    struct rig rig;
+    char rules[1024];
+
+    rig_open(&rig, false, SERVER, NULL);
+    rig_put(&rig, 0, BIG);
+    assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_OPEN, "big", 1)), XF_WORK_DONE);
+    /* empty as ours would be, and of this key, but begun when no Create of ours was on its way */
+    assert_in_range(
+        snprintf(rules,
+                 sizeof(rules),
+                 "[{\"op\":\"ListMultipartUploads\",\"action\":{\"body\":"
+                 "\"<ListMultipartUploadsResult><IsTruncated>false</IsTruncated><Upload>"
+                 "<Key>big</Key><UploadId>%s</UploadId><Initiated>2099-01-01T00:00:00.000Z"
+                 "</Initiated></Upload></ListMultipartUploadsResult>\"}}]",
+                 rig.upload_id),
+        1,
+        sizeof(rules) - 1);
+    rig_faults(&rig, rules);
+    rig.has_opened = false;
+    assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_OPEN, "big", 2)), XF_WORK_DONE);
+    assert_int_equal(rig_open_uploads(&rig), 2);
+    struct xf_work *w = rig_step(&rig, XF_TASK_ABORT, "big", 1);
+    w->upload_id = XF_STR_EMPTY;
+    assert_int_equal(rig_run(&rig, w), XF_WORK_DONE);
+    assert_int_equal(rig_open_uploads(&rig), 2);
+    assert_int_equal(rig_count(&rig, 0, "AbortMultipartUpload"), 0);
+    rig_close(&rig);
+}
+
+static void c055_of_two_uploads_that_may_be_ours_none_is_touched(void **state)
+{
+    (void)state;
+    struct rig rig;
+
+    rig_open(&rig, false, SERVER, NULL);
+    rig_put(&rig, 0, BIG);
+    for (int i = 0; i < 2; i++) {
+        rig.has_opened = false;
+        assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_OPEN, "big", 1)), XF_WORK_DONE);
+    }
+    rig.has_opened = false;
+    assert_int_equal(rig_run(&rig, rig_step(&rig, XF_TASK_OPEN, "big", 2)), XF_WORK_DONE);
+    assert_int_equal(rig_open_uploads(&rig), 3);
+    assert_int_equal(rig_count(&rig, 0, "AbortMultipartUpload"), 0);
+    assert_true(rig_has_notice(&rig, "upload_left"));
+    rig_close(&rig);
+}
+
 static void an_older_upload_of_somebody_else_is_left_alone(void **state)
 {
     (void)state;
@@ -540,6 +591,8 @@ int main(void)
         cmocka_unit_test(c055_abort_is_repeated_until_the_upload_is_gone),
         cmocka_unit_test(an_abort_that_cannot_be_looked_at_is_given_up),
         cmocka_unit_test(names_that_cannot_be_kept_end_the_upload),
+        cmocka_unit_test(c055_a_newer_upload_of_somebody_else_is_left_alone),
+        cmocka_unit_test(c055_of_two_uploads_that_may_be_ours_none_is_touched),
         cmocka_unit_test(an_older_upload_of_somebody_else_is_left_alone),
     };
     return xf_test_run("agent_upload", tests, NULL, NULL);
