@@ -1,10 +1,12 @@
 #!/usr/bin/python3
-"""cases_coord.py - messages that come twice, leases that end, a log that is held back: C089, C092, C093."""
+"""cases_coord.py - messages that come twice, leases that end, a log that is held back: C089, C090, C092, C093, C095."""
 
 import json
 import os
 import re
+import signal
 import sqlite3
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -299,6 +301,65 @@ def test_jobs_by_the_hundreds_survive_a_restart_and_all_end():
         wait_for(f"{n} jobs to end", lambda: db.execute(done).fetchone()[0] == n, 90, every=0.5)
         db.close()
         check(len(b.one.keys("dst")) == n, f"{len(b.one.keys('dst'))} objects are there")
+
+
+def c090_an_order_that_an_agent_missed_reaches_it_all_the_same():
+    """It stood still when the job was paused; another one begins after it. Both learn of it, and of the end of it."""
+    with Bench("c090", one=["--latency", "copy=50"]) as b:
+        b.one.post("load", {"bucket": "src", "count": 800, "size": "1KiB", "pattern": "flat", "prefix": "c090/"})
+        job = b.begin("c090/", text="[limits]\nin_flight = 4\n")
+        wait_for("copies", lambda: b.one.count("CopyObject") > 50, 30)
+        (a,) = b.agents
+        a.kill(signal.SIGSTOP)
+        check(b.ctl("pause", job)[0] == 0, "pause was refused")
+        b.agents.append(b.agent("late"))
+        a.kill(signal.SIGCONT)
+
+        def at_rest():
+            st = b.status(job)
+            return st["state"] == "paused" and b.one.admin("counters")["in_flight"] <= 1
+
+        wait_for("both to rest", at_rest, 30)
+        asked = b.one.count("CopyObject")
+        seen = [p["last_seen_s"] for p in json.loads(b.ctl("agents", "--json")[1])["agents"]]
+        check(len(seen) == 2, f"agents: {seen}")
+        time.sleep(4)  # two beats of each
+        check(b.one.count("CopyObject") == asked, f"{b.one.count('CopyObject') - asked} copies of a paused job")
+        check(b.ctl("resume", job)[0] == 0, "resume was refused")
+        st = b.ended(job)
+        check(st["objects"]["copied"] == 800, json.dumps(st["objects"]))
+        a.kill(signal.SIGSTOP)  # and a cancel, with nobody awake but the late one
+        job = b.begin("c090/", text="[limits]\nin_flight = 4\n", to="again/")
+        check(b.ctl("cancel", job)[0] == 0, "cancel was refused")
+        a.kill(signal.SIGCONT)
+        b.ended(job, "cancelled", 60)
+
+
+def c095_a_damaged_store_is_refused_and_left_as_it_is():
+    with Bench("c095") as b:
+        b.one.post("load", {"bucket": "src", "count": 3000, "size": "1KiB", "pattern": "long", "prefix": "c095/"})
+        b.work("c095/")
+        check(b.coord.stop() == 0, "the coordinator did not stop cleanly")
+        path = os.path.join(b.dir, "data", "xfer.db")
+        with open(path, "rb") as f:
+            good = f.read()
+        page, n = 4096, len(good) // 4096
+        bad = good[:page] + b"Z" * ((n // 2 - 1) * page) + good[n // 2 * page :]
+
+        def refused(what, *texts):
+            r = subprocess.run(b.coord.argv, env=b.coord.env, capture_output=True, timeout=30, check=False)
+            text = r.stderr.decode()
+            check(r.returncode == 2 and all(t in text for t in texts), f"{what}: exit {r.returncode}: {text}")
+
+        with open(path, "wb") as f:
+            f.write(bad)
+        refused("a damaged page", "xfer.db", "backup")
+        with open(path, "rb") as f:
+            check(f.read() == bad, "a damaged store was written to")
+        with open(path, "wb") as f:
+            f.write(good)
+        b.coord.start()
+        check(len(json.loads(b.ctl("list", "--json")[1])["jobs"]) == 1, "the good copy does not hold the job")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
 #!/usr/bin/python3
-"""cases_job.py - results, exit codes, resuming, stopping: C079, C080, C082, C087."""
+"""cases_job.py - results, exit codes, resuming, stopping: C079, C080, C082, C085, C087."""
 
+import csv
+import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lab"))
 from lab import BIN, MIB, Bench, Lab, cases, check, invariant_1, run, same, wait_for  # noqa: E402
@@ -138,6 +142,41 @@ def slow_job(b, n=400, more=""):
     b.one.post("load", {"bucket": "src", "count": n, "size": "1KiB", "pattern": "flat", "prefix": "c087/"})
     b.one.post("limits", {"latency": "copy=100,put=100"})
     return b.toml(b.one, b.one, "s3://src/c087/", "s3://dst/c087/", "[limits]\nin_flight = 16\n" + more)
+
+
+ODD_KEYS = ['a,b"c', "nl\nx", "\x1b[31mred", "tab\there", "c\x08b", "k" * 1019, "sp ace+plus%20", "'quote'", "\u202eright to left", "\U0001f600"]
+REFUSALS = [("AccessDenied", 403), ("InvalidRequest", 400), ("KeyTooLongError", 400), ("MetadataTooLarge", 400), ("KMS.DisabledException", 400), ("InvalidTag", 400)]
+
+
+def c085_a_report_names_every_failed_key_so_that_it_can_be_read_back():
+    with Bench("c085") as b:
+        keys = {f"c085/{k}".encode() for k in ODD_KEYS} | {b"c085/", b"c085/last"}
+        for i, key in enumerate(sorted(keys)):
+            b.one.put("src", key.decode(), "x")
+            code, status = REFUSALS[i % len(REFUSALS)]
+            b.one.faults({"op": ["CopyObject", "PutObject"], "key": key.decode(), "action": {"status": status, "code": code}})
+        job = b.ended(b.begin("c085/", text='[copy]\nmode = "server"\ntags = "none"\n[limits]\nin_flight = 1\n'), "completed_with_failures")["id"]
+
+        code, out, err = b.ctl("report", job, "--only", "failed", "--format", "json")
+        check(code == 0, err)
+        rows = [json.loads(line) for line in out.splitlines()]
+        rows = [r for r in rows if r.get("type", "object") == "object"]
+        got = {urllib.parse.unquote_to_bytes(r["key"]) if r.get("key_encoding") == "percent" else r["key"].encode() for r in rows}
+        check(got == keys and len(rows) == len(keys), f"JSON: {got ^ keys}")
+        for r in rows:
+            check(r["error"] in dict(REFUSALS) and r["attempts"] >= 1 and r["http_status"] == dict(REFUSALS)[r["error"]], f"{r}")
+            check(all(k in r for k in ("bucket", "size", "message", "retryable")), f"a row lacks something: {r}")
+
+        code, out, err = b.ctl("report", job, "--only", "failed", "--format", "csv")
+        got = {urllib.parse.unquote_to_bytes(r[1].replace("+", "%20")) for r in csv.reader(io.StringIO(out)) if r[0] == "src"}
+        check(code == 0 and got == keys, f"CSV: {got ^ keys}: {err}")
+
+        # What a person sees: grouped, with counts and examples, and nothing that a terminal would obey.
+        for args in (["show", job], ["status", job], ["report", job, "--only", "failed"], ["explain", job]):
+            code, out, err = b.ctl(*args)
+            check(not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", out + err), f"{args}: control characters: {out!r}")
+        errors = b.show(job)["errors"]
+        check(sum(e["count"] for e in errors) == len(keys), f"errors: {errors}")
 
 
 def c087_an_interrupted_wait_detaches_and_the_job_goes_on():
