@@ -18,6 +18,8 @@ from lab import Lab, cases, check, invariant_1, run, same, seed  # noqa: E402
 
 OBJECTS = int(os.environ.get("XF_FAULT_OBJECTS") or 4000)
 RATES = "503=5,reset=1,truncate=0.5,copy200err=0.5,stall=0.2"
+# A stall costs its request as long as an agent waits for it: most of the time of this test, otherwise.
+CONF = '[s3]\nconnect = "5s"\nfirst_byte = "4s"\nstall = "4s"\n'
 PARTS = '[copy]\npart_size = "8MiB"\nmultipart_threshold = "8MiB"\n'
 
 
@@ -29,7 +31,7 @@ def job_under_faults(relay):
         src = lab.s3d("s3", "--synth", f"src:{OBJECTS}:0-8KiB:hex", "--bucket", "dst", "--fault-rate", RATES, "--seed", str(seed()), *big)
         dst = lab.s3d("s3b", "--bucket", "dst", "--fault-rate", RATES, "--seed", str(seed())) if relay else src
         coordinator = lab.coordinator()
-        agents = [lab.agent(f"a{i}") for i in range(2)]
+        agents = [lab.agent(f"a{i}", *lab.config("agent", CONF)) for i in range(2)]
         started = time.monotonic()
         job = lab.submit(lab.toml(src, dst, "s3://src/", "s3://dst/", PARTS))
         st = lab.wait_job(job, 900, tick=invariant_1)
