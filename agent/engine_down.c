@@ -9,6 +9,9 @@
  * go on. Where the probe is answered and the objects still are not, it is the objects: from then on
  * tries are spent, until a write or read of one is answered.
  *
+ * A 500 is the service's own answer, most often to one request, and spends a try. FAILING_N of them
+ * with nothing else between are more than one object's: the service is out of order, and down.
+ *
  * A refused signature may mean that the secret key has changed, or one request that the service
  * signs otherwise. It is tried again, and SIGN_N in a row are taken for the key's: the host is
  * unfit until a probe's signature is taken; where objects' are refused even then they fail.
@@ -18,6 +21,7 @@
 
 enum {
     MUTE_N = 8,
+    FAILING_N = 64, /* more than all tries of one object */
     SIGN_N = 8,
     DOWN_UNFIT_MS = 60 * 1000 /* another host may reach it by then */
 };
@@ -30,6 +34,11 @@ static bool is_mute(const struct xf_s3_result *res)
     return res->status == 0 || res->status == 502 || res->status == 504;
 }
 
+static bool is_failing(const struct xf_s3_result *res)
+{
+    return res->err.code == XF_E_SERVER && res->status == 500;
+}
+
 /* Looks, listings and probes are answered by a service that answers no copies, too. Of a key only a
  * probe tells: other answers may be to requests signed before it changed. */
 static void answered(struct xf_down *d, unsigned step_flags, bool is_good_probe)
@@ -40,6 +49,7 @@ static void answered(struct xf_down *d, unsigned step_flags, bool is_good_probe)
     }
     d->since_ms = 0;
     d->n_mute = 0;
+    d->n_failing = 0;
     d->n_sign = 0;
     if ((step_flags & (XF_STEP_WRITE | XF_STEP_BULK)) != 0) {
         d->is_doubted = false;
@@ -65,13 +75,17 @@ enum xf_downness xf_op_downness(struct xf_op *op, const struct xf_s3_result *res
     if (xf_s3err_is_signature(res->s3_code)) {
         return op->run->w != NULL ? refused_signature(d) : XF_UP;
     }
-    if (!is_refused && !is_mute(res)) {
+    if (is_failing(res)) {
+        if (++d->n_failing < FAILING_N || d->is_doubted) {
+            return XF_UP;
+        }
+    } else if (!is_refused && !is_mute(res)) {
         if (res->status != 0) {
             answered(d, step->flags, op->run->w == NULL && res->err.code == XF_OK);
         }
         return XF_UP;
     }
-    if (!is_refused) {
+    if (is_mute(res)) {
         d->n_mute++;
         if (d->is_doubted || d->n_mute < MUTE_N || (step->flags & XF_STEP_OWN_RETRY) != 0) {
             return XF_UP;

@@ -14,11 +14,12 @@ struct xf_scan;
 
 /* What tells that a side's endpoint is out of reach; see engine_down.c. */
 struct xf_down {
-    int64_t since_ms; /* monotonic; 0: it is not */
-    unsigned n_mute;  /* requests without an answer since the last one that had one */
-    unsigned n_sign;  /* refused signatures since the last other answer */
-    bool is_key_bad;  /* nobody's signature was taken; a probe's may be again */
-    bool is_doubted;  /* a probe is answered where objects are not */
+    int64_t since_ms;   /* monotonic; 0: it is not */
+    unsigned n_mute;    /* requests without an answer since the last one that had one */
+    unsigned n_failing; /* answers 500 in a row */
+    unsigned n_sign;    /* refused signatures since the last other answer */
+    bool is_key_bad;    /* nobody's signature was taken; a probe's may be again */
+    bool is_doubted;    /* a probe is answered where objects are not */
 };
 
 /* A job on this engine. */

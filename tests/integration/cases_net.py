@@ -86,6 +86,34 @@ def c060_a_long_outage_spends_nobodys_attempts():
         b.same("c060/", "relay")
 
 
+def c060_a_service_that_fails_whatever_it_is_asked_spends_few_attempts():
+    """A 500 is an answer, and spends a try of its object; to all objects it is an outage."""
+    with Bench("c060s") as b:
+        b.one.post("load", {"bucket": "src", "count": 300, "size": "1KiB", "pattern": "flat", "prefix": "c060/"})
+        b.two.faults({"op": "PutObject", "action": {"status": 500, "code": "InternalError"}})
+        job = b.begin("c060/", "relay", '[copy]\nif_exists = "overwrite"\n[retry]\nattempts = 4\n')
+        end = time.monotonic() + 15
+
+        def outage():
+            st = b.status(job)
+            check(st["state"] in ("queued", "running") and st["objects"]["failed"] == 0, f"attempts were burnt: {json.dumps(st)}")
+            return time.monotonic() > end
+
+        wait_for("the end of the outage", outage, 30)
+        b.two.admin("faults", "DELETE")
+        st = b.ended(job, timeout=60)
+        check(st["objects"]["copied"] == 300, json.dumps(st["objects"]))
+        b.same("c060/", "relay")
+        # An object that alone is refused fails in time, others beside it or not.
+        for keys in (("bad", "good"), ("bad",)):
+            prefix = f"c060{len(keys)}/"
+            for key in keys:
+                b.one.put("src", prefix + key, "x")
+            b.two.faults({"op": "PutObject", "key": prefix + "bad", "action": {"status": 500, "code": "InternalError"}})
+            st = b.work(prefix, "relay", "[retry]\nattempts = 3\n", want="completed_with_failures", timeout=50)
+            check(st["objects"]["failed"] == 1, json.dumps(st["objects"]))
+
+
 STALLS = {
     "silent": ("GetObject", {"stall_after": -1}),
     "middle": ("GetObject", {"stall_after": MIB}),
