@@ -63,22 +63,26 @@ def test_a_killed_agent_costs_at_most_its_unfinished_parts():
 
 
 def test_small_objects_do_not_wait_behind_a_large_relayed_one():
-    """Its parts take 16 s each; what is listed once they are under way is copied before any of them has ended."""
+    """Its 32 parts take 16 s each; what is listed once they are under way is copied before any of them has ended."""
     with Bench("share") as b:
-        b.one.put("src", "mix/a", size=32 * 64 * MIB, seed=1, etag="1" * 32)
-        for i in range(1500):
-            b.one.put("src", f"mix/b{i:04}", size=1024, seed=i)
+        b.one.put("src", "large/a", size=32 * 64 * MIB, seed=1, etag="1" * 32)
+        b.one.post("load", {"bucket": "src", "prefix": "small/", "count": 500, "size": "1KiB", "pattern": "flat", "seed": 1})
         b.one.faults(
-            {"op": "GetObject", "key": "mix/a", "action": {"drip": MIB, "drip_ms": 250}},
-            {"op": "ListObjectsV2", "bucket": "src", "query": "mix%2Fb", "action": {"delay_ms": 3000}},
-            {"op": "ListObjectsV2", "bucket": "src", "query": "continuation-token", "action": {"delay_ms": 3000}},
+            {"op": "GetObject", "key": "large/a", "action": {"drip": MIB, "drip_ms": 250}},
+            {"op": "ListObjectsV2", "query": "prefix=small", "action": {"delay_ms": 2500}},
         )
-        job = b.begin("mix/", mode="relay", text='[copy]\npart_size = "64MiB"\n')
-        wait_for("small objects", lambda: b.status(job)["objects"]["copied"] == 1500, 60)
+        path = b.toml(b.one, b.two, "s3://src/large/", "s3://dst/large/", '[copy]\npart_size = "64MiB"\n')
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        for bucket in ("src", "dst"):
+            text = text.replace(f'url = "s3://{bucket}/large/"', f'urls = ["s3://{bucket}/large/", "s3://{bucket}/small/"]')
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        job = b.submit(path)
+        wait_for("small objects", lambda: b.status(job)["objects"]["copied"] == 500, 60)
         sent = b.two.count("UploadPart")
         check(sent == 0, f"{sent} parts had ended before the small objects had")
-        parts = b.two.admin("counters")["in_flight"]
-        check(0 < parts <= 16, f"{parts} parts of one object at a time")
+        check(b.two.admin("counters")["in_flight"] > 0, "no part was under way: this test proves nothing")
         b.ctl("cancel", job)
         b.ended(job, "cancelled")
 
