@@ -25,6 +25,7 @@ struct fx {
     struct xf_err err;
     struct xf_err wait;
     size_t n_tasks;
+    uint32_t requests;
 };
 
 /* ---- events ---- */
@@ -94,18 +95,20 @@ static void make_spec(struct fx *fx, const char *url, const char *source, const 
 static void open_lister(struct fx *fx)
 {
     struct xf_err err;
-    const struct xf_lister_opts o = {
-        .loop = fx->kit.loop,
-        .store = fx->kit.store,
-        .events = &events,
-        .arg = fx,
-        .limits = {.batch_objects = 1000, .batch_bytes = 1 << 30, .tries = 5, .requests = 1},
-        .probe_timeout_ms = 8000};
+    const struct xf_lister_opts o = {.loop = fx->kit.loop,
+                                     .store = fx->kit.store,
+                                     .events = &events,
+                                     .arg = fx,
+                                     .limits = {.batch_objects = 1000,
+                                                .batch_bytes = 1 << 30,
+                                                .tries = 5,
+                                                .requests = fx->requests},
+                                     .probe_timeout_ms = 8000};
     assert_int_equal(xf_lister_new(&o, &fx->lister, &err), XF_OK);
 }
 
 /* synth: of bucket src; NULL: it is empty. */
-static void open_fx(struct fx *fx, const char *synth)
+static void open_many(struct fx *fx, const char *synth, uint32_t requests)
 {
     const char *argv[] = {NULL,
                           "--key",
@@ -117,6 +120,7 @@ static void open_fx(struct fx *fx, const char *synth)
                           synth != NULL ? synth : "src",
                           NULL};
     memset(fx, 0, sizeof(*fx));
+    fx->requests = requests;
     assert_int_equal(setenv("LISTER_TEST_ID", "AK", 1), 0);
     assert_int_equal(setenv("LISTER_TEST_SECRET", "SK", 1), 0);
     argv[0] = xf_proc_program("s3d");
@@ -130,6 +134,12 @@ static void open_fx(struct fx *fx, const char *synth)
     kit_open(&fx->kit);
     open_lister(fx);
     fx->job = kit_job(&fx->kit, "key", 1);
+}
+
+/* One page after the other, so that the n-th request is known. */
+static void open_fx(struct fx *fx, const char *synth)
+{
+    open_many(fx, synth, 1);
 }
 
 static void close_fx(struct fx *fx)
@@ -216,6 +226,57 @@ static void cut_then_well(const char *rule)
     assert_true(fx.is_done);
     assert_int_equal(listed(&fx), 2500);
     close_fx(&fx);
+}
+
+/* Shards come and go: the end is when none is open. */
+static void list_by_many(const char *synth, const char *rule, bool stop)
+{
+    struct fx fx;
+    const struct xf_clock *real = xf_clock_real();
+    int64_t until = xf_clock_mono_ms(real) + DEADLINE_MS;
+
+    open_many(&fx, synth, 16);
+    if (rule != NULL) {
+        post(&fx, "faults", rule);
+    }
+    list_on(&fx);
+    while (kit_row(&fx.kit, fx.job).shards_open > 0 && xf_clock_mono_ms(real) < until) {
+        xf_loop_turn(fx.kit.loop, 5);
+        if (stop && listed(&fx) > 3000) {
+            close_fx(&fx); /* with looks, splits and commits on their way */
+            return;
+        }
+    }
+    assert_false(stop);
+    assert_false(fx.is_failed);
+    assert_int_equal(kit_row(&fx.kit, fx.job).shards_open, 0);
+    assert_int_equal(listed(&fx), 12000);
+    close_fx(&fx);
+}
+
+static void every_shape_is_queued_once_by_many_requests(void **state)
+{
+    (void)state;
+    list_by_many("src:12000:1KiB:flat", NULL, false);
+    list_by_many("src:12000:1KiB:skew", NULL, false);
+    list_by_many("src:12000:1KiB:utf-8", NULL, false);
+}
+
+static void throttled_and_cut_pages_lose_nothing_of_many_shards(void **state)
+{
+    (void)state;
+    list_by_many("src:12000:1KiB:dates",
+                 "[{\"op\":\"ListObjectsV2\",\"every\":3,\"count\":12,\"action\":{\"status\":503,"
+                 "\"code\":\"SlowDown\"}},{\"op\":\"ListObjectsV2\",\"every\":4,\"count\":6,"
+                 "\"action\":{\"cut_after\":5000}}]",
+                 false);
+}
+
+static void a_lister_ends_amid_looks_and_splits(void **state)
+{
+    (void)state;
+    list_by_many("src:12000:1KiB:hex", NULL, true);
+    list_by_many("src:12000:1KiB:dirs", NULL, true);
 }
 
 static void c019_a_cut_listing_goes_on_from_the_last_good_key(void **state)
@@ -552,6 +613,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_is_queued_once),
+        cmocka_unit_test(every_shape_is_queued_once_by_many_requests),
+        cmocka_unit_test(throttled_and_cut_pages_lose_nothing_of_many_shards),
+        cmocka_unit_test(a_lister_ends_amid_looks_and_splits),
         cmocka_unit_test(c019_a_cut_listing_goes_on_from_the_last_good_key),
         cmocka_unit_test(c019_a_listing_that_stays_cut_is_never_complete),
         cmocka_unit_test(c020_tokens_that_lead_nowhere_are_left_for_start_after),
